@@ -3,11 +3,12 @@
 isort:skip_file
 The contract between the bridge (poseidon) and the solver (firmament).
 
-Words: a Kubernetes pod is a task, a node a machine, an owner a job. Tasks that no constraint and no cost can tell
-apart share a task class, which is described once. Quantities are integers in the unit of their resource: cpu in
+Words: a Kubernetes pod is a task, a node is a machine, an owner is a job. Tasks that are equal for all constraints
+and costs share a task class, which is described once. Quantities are integers in the unit of their resource: cpu in
 milli-cores, memory and ephemeral-storage in bytes, pods and extended resources as counts.
 
-Compatibility: fields are only ever added. Peers exchange versions in Hello; one minor version of skew works.
+Compatibility: fields are only ever added. Both sides exchange versions in Hello; one minor version of difference
+works.
 """
 
 from collections import abc as _abc
@@ -45,19 +46,21 @@ class ClientMessage(_message.Message):
 
     @_builtins.property
     def snapshot_begin(self) -> Global___SnapshotBegin:
-        """starts a new picture of the cluster, built aside"""
+        """begins a new state of the cluster, which is built beside the present one"""
 
     @_builtins.property
     def snapshot_end(self) -> Global___SnapshotEnd:
-        """swaps the new picture in, atomically; rounds may run from here on"""
+        """replaces the present state by the new one, atomically; rounds may run from here"""
 
     @_builtins.property
     def events(self) -> Global___EventBatch:
-        """changes, applied in order and as one step"""
+        """on
+        changes, applied in order and as one step
+        """
 
     @_builtins.property
     def reports(self) -> Global___BindingReports:
-        """what became of earlier deltas"""
+        """outcomes of earlier deltas"""
 
     def __init__(
         self,
@@ -91,21 +94,23 @@ class Hello(_message.Message):
     READS_ACKNOWLEDGED_FIELD_NUMBER: _builtins.int
     RECORDS_ROUNDS_FIELD_NUMBER: _builtins.int
     version_major: _builtins.int
-    """protocol version the client speaks; a different major is refused"""
+    """protocol version that the client speaks; a different major version is refused"""
     version_minor: _builtins.int
-    """at most one minor apart is accepted"""
+    """versions that differ by at most one are accepted"""
     cluster: _builtins.str
     """name of the cluster; state is kept per cluster. Required"""
     fencing: _builtins.int
-    """grows with each new driver (the time it started, in ms); an older one is refused while a"""
+    """grows with each new driver (the time at which it started, in ms); a driver is refused"""
     client: _builtins.str
-    """newer one is connected, and for 10 s after that one's stream broke
+    """while a newer one is connected, and for 10 s after the newer one's stream broke
     free text for logs, such as "poseidon 0.1.0"
     """
     ephemeral: _builtins.bool
-    """the server forgets the cluster when its last session ends: a driver that only looks"""
+    """the server forgets the cluster when its last session ends, because this driver only"""
     reads_acknowledged: _builtins.bool
-    """the client reads RoundResult.acknowledged, so an Ack may be left out before a round"""
+    """looks at it
+    the client reads RoundResult.acknowledged, so an Ack may be left out before a round
+    """
     records_rounds: _builtins.bool
     """the client reads RoundResult.decided, which is left out otherwise"""
     def __init__(
@@ -169,11 +174,11 @@ class EventBatch(_message.Message):
     """grows by one with each batch of a stream, from 1"""
     @_builtins.property
     def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___Event]:
-        """if one of them is malformed, none is applied"""
+        """if one of the events is malformed, none is applied"""
 
     @_builtins.property
     def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___BindingReport]:
-        """what became of earlier deltas, taken note of before the events, as if they had"""
+        """outcomes of earlier deltas, applied before the events, as if they had come"""
 
     def __init__(
         self,
@@ -210,34 +215,36 @@ class Event(_message.Message):
     MACHINE_SAMPLE_REMOVED_FIELD_NUMBER: _builtins.int
     CLASS_REMOVED_FIELD_NUMBER: _builtins.int
     machine_removed: _builtins.str
-    """name of the machine; its tasks count again should it return"""
+    """name of the machine; its tasks count again if it returns"""
     job_removed: _builtins.str
-    """id of the job; its tasks stay until they are removed themselves"""
+    """id of the job; its tasks stay until events remove them"""
     task_removed: _builtins.str
     """uid of a task that ended, succeeded, failed or was deleted"""
     machine_sample_removed: _builtins.str
-    """name of a machine whose use nothing reports any more"""
+    """name of a machine whose use no source reports any more"""
     class_removed: _builtins.int
-    """number of a class that no task will refer to unless it is defined again"""
+    """id of a class to which no task will refer unless it is defined again"""
     @_builtins.property
     def machine(self) -> Global___Machine:
-        """added or updated, whole (an update replaces the machine's description)"""
+        """a machine that is added or updated; the description replaces the former one"""
 
     @_builtins.property
     def job(self) -> Global___Job:
-        """defined or updated, whole"""
+        """a job that is defined or updated; the description replaces the former one"""
 
     @_builtins.property
     def task_class(self) -> Global___TaskClass:
-        """defined; a class is immutable, and is redefined only with the same content"""
+        """definition of a class; classes are immutable, so an id can only be defined"""
 
     @_builtins.property
     def tasks(self) -> Global___TaskBatch:
-        """submitted (unbound) tasks of one class and one job"""
+        """again with the same content
+        submitted (unbound) tasks of one class and one job
+        """
 
     @_builtins.property
     def bound(self) -> Global___BoundTasks:
-        """tasks that run on a machine already, whoever placed them there"""
+        """tasks that already run on a machine, whichever scheduler placed them"""
 
     @_builtins.property
     def machine_sample(self) -> Global___MachineSample:
@@ -249,15 +256,15 @@ class Event(_message.Message):
 
     @_builtins.property
     def record(self) -> Global___Record:
-        """typed record for a model: upserted"""
+        """an object that a model or rule reads, as JSON: added or updated"""
 
     @_builtins.property
     def record_removed(self) -> Global___RecordKey:
-        """typed record for a model: deleted"""
+        """an object that a model or rule reads: deleted"""
 
     @_builtins.property
     def tasks_updated(self) -> Global___TasksUpdated:
-        """pending tasks whose class, job or priority changed"""
+        """pending tasks whose class, job or priority has changed"""
 
     def __init__(
         self,
@@ -295,7 +302,7 @@ class BindingReports(_message.Message):
     REPORTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___BindingReport]:
-        """what became of deltas, in any order"""
+        """outcomes of deltas, in any order"""
 
     def __init__(
         self,
@@ -326,9 +333,9 @@ class BindingReport(_message.Message):
     bound: _builtins.bool
     """true: the API server accepted the binding"""
     reason: _builtins.str
-    """why it failed, for the log and for `ListState`; empty when bound"""
+    """why the binding failed, for the log and for `ListState`; empty if bound"""
     retry: _builtins.bool
-    """failed and worth another try (with back-off); false: wait for an event about the task"""
+    """the binding failed, and should be tried again after a back-off; false: the task waits"""
     def __init__(
         self,
         *,
@@ -404,23 +411,28 @@ class Welcome(_message.Message):
     server: _builtins.str
     """free text for logs, such as "firmament 0.1.0" """
     reset_required: _builtins.bool
-    """always true today: the server keeps no picture between streams; send a snapshot"""
+    """and ignored
+    always true today: the server keeps no state between streams, so the client must
+    """
     takes_reports: _builtins.bool
-    """"labels:app". Of tasks: labels, kind_labels and annotations by name; namespaces;
-    programs; containers; qos; limits; service_classes; daemons; timings. Of machines:
-    machine_annotations by name; residents; load; unseen; devices by driver. records and arrivals by
-    kind. typical. profiles by name.
-    What is not among them need not be sent; clients ignore words that they do not know.
-    From minor version 2 on: an older server says nothing, and may look at anything
-    the server takes EventBatch.reports; others ignore them
+    """"containers", or a word with a name such as "labels:app". About tasks: labels,
+    kind_labels and annotations by name; namespaces; programs; containers; qos;
+    limits; service_classes; daemons; timings. About machines: machine_annotations by
+    name; residents; load; unseen; devices by driver. records and arrivals by kind.
+    typical. profiles by name. The client need not send facts that are not listed,
+    and ignores words that it does not know. Servers send this field from minor
+    version 2 on: an older server may read any fact
+    the server reads EventBatch.reports; other servers ignore them
     """
     @_builtins.property
     def record_kinds(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """record kinds that some loaded model reads; others are kept and ignored"""
+        """kinds of records that some loaded model reads; records of other kinds are kept"""
 
     @_builtins.property
     def needs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """what the loaded models look at, sorted, a word each: "containers", or with an entry,"""
+        """send a snapshot
+        what the loaded models and rules read, sorted: each entry is a word such as
+        """
 
     def __init__(
         self,
@@ -479,18 +491,22 @@ class RoundResult(_message.Message):
     trace: _builtins.str
     """W3C traceparent of the round's span; empty where the solver traces nothing"""
     acknowledged: _builtins.int
-    """every batch up to this one has been applied, as by an Ack; 0: says nothing"""
+    """report
+    every batch up to this one has been applied, as in an Ack; 0: the
+    """
     @_builtins.property
     def deltas(self) -> _containers.RepeatedCompositeFieldContainer[Global___Delta]:
-        """one batch, in an order in which they can be carried out"""
+        """instructions to the driver, in an order in which they can be carried out"""
 
     @_builtins.property
     def unscheduled(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnscheduledTasks]:
-        """tasks of this round that stay pending, by reason; changed ones only"""
+        """tasks of this round that stay pending, by reason; only those with a"""
 
     @_builtins.property
     def stats(self) -> Global___RoundStats:
-        """size, outcome and duration of the round"""
+        """changed message
+        size, outcome and duration of the round
+        """
 
     @_builtins.property
     def gangs(self) -> _containers.RepeatedCompositeFieldContainer[Global___GangState]:
@@ -498,11 +514,13 @@ class RoundResult(_message.Message):
 
     @_builtins.property
     def queues(self) -> _containers.RepeatedCompositeFieldContainer[Global___QueueState]:
-        """quotas whose use or waiting tasks have changed since they were last told"""
+        """quotas whose use or number of waiting tasks has changed since the last"""
 
     @_builtins.property
     def decided(self) -> Global___DecidedOn:
-        """what the round knew, for clients that record it (Hello.records_rounds)"""
+        """message acknowledges nothing
+        the events on which the round was decided, for clients that record them
+        """
 
     def __init__(
         self,
@@ -527,8 +545,8 @@ Global___RoundResult: _TypeAlias = RoundResult  # noqa: Y015
 
 @_typing.final
 class DecidedOn(_message.Message):
-    """What had been applied of a stream when a round began and ended, so that the round can be run again. Each message after
-    Hello is a step; the reports of an EventBatch are one of their own, before its events.
+    """Which messages of a stream had been applied when a round began and when it took effect, so that the round can be run
+    again. Each message after Hello is a step; the reports of an EventBatch are a step of their own, before its events.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -539,15 +557,15 @@ class DecidedOn(_message.Message):
     CLOSED_AT_FIELD_NUMBER: _builtins.int
     DIRECT_FIELD_NUMBER: _builtins.int
     opened_after: _builtins.int
-    """steps that had been applied when the round began"""
+    """number of steps that had been applied when the round began"""
     closed_after: _builtins.int
-    """steps that had been applied when it took effect"""
+    """number of steps that had been applied when the round took effect"""
     opened_at: _builtins.float
-    """seconds since the epoch, by the server's clock, when it began"""
+    """when the round began, in seconds since the epoch, by the server's clock"""
     closed_at: _builtins.float
-    """seconds since the epoch when it took effect"""
+    """when the round took effect, in seconds since the epoch"""
     direct: _builtins.bool
-    """a few tasks were placed without a network"""
+    """the round placed a few tasks without a network"""
     def __init__(
         self,
         *,
@@ -575,16 +593,16 @@ class QueueState(_message.Message):
     ADMITTED_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """of the quota: the name of its record"""
+    """the quota's name, which is the name of its record"""
     waiting: _builtins.int
-    """tasks that name it and have no machine"""
+    """number of tasks that name the quota and have no machine"""
     admitted: _builtins.int
-    """tasks that name it and have one"""
+    """number of tasks that name the quota and have a machine"""
     message: _builtins.str
-    """why none of its tasks are placed (inactive, no such parent); empty where they are"""
+    """why none of the quota's tasks are placed (inactive, no such parent); empty if they"""
     @_builtins.property
     def uses(self) -> _containers.RepeatedCompositeFieldContainer[Global___QuotaUse]:
-        """by flavor and resource, all that it has quota for or that is used"""
+        """by flavor and resource: all that the quota has amounts for, or that is in use"""
 
     def __init__(
         self,
@@ -617,11 +635,11 @@ class QuotaUse(_message.Message):
     resource: _builtins.str
     """name of the resource"""
     used: _builtins.int
-    """by tasks with machines, at the quota and below it"""
+    """amount that tasks with machines use, at the quota and below it"""
     borrowed: _builtins.int
-    """of that, beyond its own"""
+    """part of "used" that exceeds the quota's own amount"""
     available: _builtins.int
-    """what is left, with all that can be borrowed; 0 or less where nothing is"""
+    """amount that is left, including all that can be borrowed; 0 or less if nothing is"""
     def __init__(
         self,
         *,
@@ -652,33 +670,33 @@ class GangState(_message.Message):
         STATE_UNSPECIFIED: GangState._State.ValueType  # 0
         """never sent"""
         WAITING: GangState._State.ValueType  # 1
-        """not decided: members are missing, or there is no room for all"""
+        """not placed: members are missing, or not all of them fit"""
         PLACED: GangState._State.ValueType  # 2
-        """decided; some bindings are not reported yet"""
+        """placed; some bindings are not reported yet"""
         BOUND: GangState._State.ValueType  # 3
         """enough members are bound"""
         FAILED: GangState._State.ValueType  # 4
-        """given up: not whole in time, its members are released"""
+        """given up: not complete in time, and its members are released"""
         PREEMPTING: GangState._State.ValueType  # 5
-        """decided; members wait for victims to go"""
+        """placed; members wait for victims to leave"""
         PREEMPTED: GangState._State.ValueType  # 6
-        """lost members to more important tasks and waits for room for all"""
+        """lost members to more important tasks, and waits until all of its members fit"""
 
     class State(_State, metaclass=_StateEnumTypeWrapper): ...
     STATE_UNSPECIFIED: GangState.State.ValueType  # 0
     """never sent"""
     WAITING: GangState.State.ValueType  # 1
-    """not decided: members are missing, or there is no room for all"""
+    """not placed: members are missing, or not all of them fit"""
     PLACED: GangState.State.ValueType  # 2
-    """decided; some bindings are not reported yet"""
+    """placed; some bindings are not reported yet"""
     BOUND: GangState.State.ValueType  # 3
     """enough members are bound"""
     FAILED: GangState.State.ValueType  # 4
-    """given up: not whole in time, its members are released"""
+    """given up: not complete in time, and its members are released"""
     PREEMPTING: GangState.State.ValueType  # 5
-    """decided; members wait for victims to go"""
+    """placed; members wait for victims to leave"""
     PREEMPTED: GangState.State.ValueType  # 6
-    """lost members to more important tasks and waits for room for all"""
+    """lost members to more important tasks, and waits until all of its members fit"""
 
     JOB_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
@@ -689,15 +707,15 @@ class GangState(_message.Message):
     job: _builtins.str
     """id of the job"""
     state: Global___GangState.State.ValueType
-    """where it stands"""
+    """the gang's state"""
     message: _builtins.str
-    """what it waits for, for people; empty when bound"""
+    """what the gang waits for, for people; empty if bound"""
     members: _builtins.int
-    """tasks that exist"""
+    """number of tasks that exist"""
     running: _builtins.int
-    """of those, with a machine"""
+    """number of these tasks that have a machine"""
     needed: _builtins.int
-    """min_members of the job"""
+    """the job's min_members"""
     def __init__(
         self,
         *,
@@ -729,21 +747,25 @@ class Delta(_message.Message):
         KIND_UNSPECIFIED: Delta._Kind.ValueType  # 0
         """never sent"""
         PLACE: Delta._Kind.ValueType  # 1
-        """bind the task to the machine; if it still waits for others to leave one, to this one instead"""
+        """bind the task to the machine; if it still waits for others to leave another machine,"""
         PREEMPT: Delta._Kind.ValueType  # 2
-        """evict the task from the machine"""
+        """bind it here instead
+        evict the task from the machine
+        """
         MIGRATE: Delta._Kind.ValueType  # 3
-        """evict the task from from_machine so that it can run on machine"""
+        """evict the task from from_machine, so that it can run on machine"""
 
     class Kind(_Kind, metaclass=_KindEnumTypeWrapper): ...
     KIND_UNSPECIFIED: Delta.Kind.ValueType  # 0
     """never sent"""
     PLACE: Delta.Kind.ValueType  # 1
-    """bind the task to the machine; if it still waits for others to leave one, to this one instead"""
+    """bind the task to the machine; if it still waits for others to leave another machine,"""
     PREEMPT: Delta.Kind.ValueType  # 2
-    """evict the task from the machine"""
+    """bind it here instead
+    evict the task from the machine
+    """
     MIGRATE: Delta.Kind.ValueType  # 3
-    """evict the task from from_machine so that it can run on machine"""
+    """evict the task from from_machine, so that it can run on machine"""
 
     KIND_FIELD_NUMBER: _builtins.int
     TASK_FIELD_NUMBER: _builtins.int
@@ -754,24 +776,28 @@ class Delta(_message.Message):
     WITHDRAWN_FIELD_NUMBER: _builtins.int
     ALLOCATIONS_FIELD_NUMBER: _builtins.int
     kind: Global___Delta.Kind.ValueType
-    """what is to be done"""
+    """what the driver is to do"""
     task: _builtins.str
-    """uid"""
+    """uid of the task"""
     machine: _builtins.str
-    """name; for PREEMPT the machine that the task leaves"""
+    """name of the machine; for PREEMPT, the machine that the task leaves"""
     from_machine: _builtins.str
-    """MIGRATE only"""
+    """MIGRATE only: the machine that the task leaves"""
     beyond_budget: _builtins.bool
-    """PREEMPT: no disruption budget allows it, or one has counted it before"""
+    """PREEMPT: no disruption budget allows the eviction, or a budget has counted it"""
     withdrawn: _builtins.bool
-    """PREEMPT: nobody needs it any more. What has not been carried out yet is reported as failed"""
+    """before
+    PREEMPT: the eviction is no longer needed; if the driver has not carried it out
+    """
     @_builtins.property
     def depends_on(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """uids of tasks that must be bound (or gone) before this one"""
+        """uids of tasks that must be bound, or gone, before this instruction is carried out"""
 
     @_builtins.property
     def allocations(self) -> _containers.RepeatedCompositeFieldContainer[Global___ClaimAllocation]:
-        """PLACE: devices of the task's claims, to be written to them before it is bound"""
+        """yet, it reports it as failed
+        PLACE: devices of the task's claims, which the driver writes to the
+        """
 
     def __init__(
         self,
@@ -795,7 +821,9 @@ Global___Delta: _TypeAlias = Delta  # noqa: Y015
 
 @_typing.final
 class ClaimAllocation(_message.Message):
-    """Devices that a claim of a task has got. They stay with the task until its claim comes as a record, or its placement fails."""
+    """Devices that are allocated to a claim of a task. They stay with the task until its claim arrives as a record, or its
+    placement fails.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -805,9 +833,11 @@ class ClaimAllocation(_message.Message):
     name: _builtins.str
     """TaskClaim.name"""
     claim: _builtins.str
-    """TaskClaim.claim: "namespace/name"; empty: the task's own, made from TaskClaim.spec"""
+    """TaskClaim.claim: "namespace/name"; empty: the task's own claim, made from"""
     allocation: _builtins.str
-    """JSON of AllocationResult (resource.k8s.io/v1)"""
+    """TaskClaim.spec
+    JSON of AllocationResult (resource.k8s.io/v1)
+    """
     def __init__(
         self,
         *,
@@ -834,11 +864,11 @@ class UnscheduledTasks(_message.Message):
     """kube-scheduler's grammar: "0/4 nodes are available: 3 Insufficient cpu, ..." """
     @_builtins.property
     def tasks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """uids"""
+        """uids of the tasks"""
 
     @_builtins.property
     def reasons(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReasonCount]:
-        """the figures of the message"""
+        """the message's figures"""
 
     def __init__(
         self,
@@ -864,7 +894,7 @@ class ReasonCount(_message.Message):
     reason: _builtins.str
     """such as "Insufficient cpu" """
     machines: _builtins.int
-    """number of machines that it applies to; one may lack several resources"""
+    """number of machines to which the reason applies; a machine may lack several"""
     def __init__(
         self,
         *,
@@ -902,41 +932,47 @@ class RoundStats(_message.Message):
     TIME_LIMITED_FIELD_NUMBER: _builtins.int
     PAIR_COST_FIELD_NUMBER: _builtins.int
     machines: _builtins.int
-    """machines that took part"""
+    """number of machines that took part"""
     tasks: _builtins.int
-    """tasks that took part"""
+    """number of tasks that took part"""
     classes: _builtins.int
-    """equivalence classes that took part"""
+    """number of classes that took part"""
     arcs: _builtins.int
-    """arcs of the largest network solved"""
+    """number of arcs of the largest network solved"""
     waves: _builtins.int
-    """joint solves in sequence, where tasks of one round depend on each other"""
+    """number of waves: joint solves in sequence, if tasks of one round depend on each"""
     passes: _builtins.int
-    """solve-and-admit passes"""
+    """other
+    number of passes (solve and joint admission)
+    """
     solves: _builtins.int
-    """calls of the solver, column generation included"""
+    """number of calls of the solver, including those of column generation"""
     certified: _builtins.bool
-    """first flow proved optimal against all arcs left out"""
+    """prices prove that no flow costs less than the first one, even with all arcs that"""
     gap: _builtins.float
-    """part of the cost that could be saved at most, rules left out: 0 to 1"""
+    """were left out
+    largest part of the cost that could be saved if rules between tasks were ignored:
+    """
     cost: _builtins.int
-    """cost of the placement in points, rounded"""
+    """0 to 1
+    cost of the placement in points, rounded
+    """
     snapshot_seconds: _builtins.float
-    """taking the picture: state, classes, feasibility, costs"""
+    """seconds for taking the snapshot: state, classes, feasibility, costs"""
     network_seconds: _builtins.float
-    """choosing columns, building and pricing networks"""
+    """seconds for choosing arcs, and for building and pricing networks"""
     solve_seconds: _builtins.float
-    """inside the solver"""
+    """seconds inside the solver"""
     admit_seconds: _builtins.float
-    """decoding flows, joint admission and deltas"""
+    """seconds for decoding flows, joint admission and deltas"""
     placed: _builtins.int
-    """tasks that got a machine"""
+    """number of tasks that got a machine"""
     pending: _builtins.int
-    """tasks that got none"""
+    """number of tasks that got none"""
     time_limited: _builtins.bool
-    """a solve was cut off at the time limit"""
+    """a solve was stopped at the time limit"""
     pair_cost: _builtins.float
-    """what all pairs of tasks placed so far cost (network cost); absent without a model"""
+    """cost of all pairs of tasks placed so far (network cost); absent without a model of"""
     def __init__(
         self,
         *,
@@ -972,7 +1008,7 @@ Global___RoundStats: _TypeAlias = RoundStats  # noqa: Y015
 @_typing.final
 class Quantity(_message.Message):
     """---------------------------------------------------------------------------------------------------------------
-    Things
+    Objects of the cluster
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -982,7 +1018,7 @@ class Quantity(_message.Message):
     resource: _builtins.str
     """"cpu", "memory", "ephemeral-storage", "pods" or an extended resource's name"""
     amount: _builtins.int
-    """milli-cores for cpu, else whole units (bytes, counts); never negative"""
+    """milli-cores for cpu, otherwise whole units (bytes, counts); never negative"""
     def __init__(
         self,
         *,
@@ -1083,40 +1119,44 @@ class Machine(_message.Message):
     name: _builtins.str
     """required, unique in the cluster"""
     unschedulable: _builtins.bool
-    """cordoned"""
+    """0)
+    the machine is cordoned
+    """
     not_ready: _builtins.bool
-    """its Ready condition is not True"""
+    """the machine's Ready condition is not True"""
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """all labels of the node"""
 
     @_builtins.property
     def taints(self) -> _containers.RepeatedCompositeFieldContainer[Global___Taint]:
-        """effects other than the known three are refused"""
+        """effects other than the three known ones are refused"""
 
     @_builtins.property
     def allocatable(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
-        """what tasks may use together; a resource not listed is absent (amount 0)"""
+        """what all tasks together may use; a resource that is not listed is absent (amount"""
 
     @_builtins.property
     def annotations(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """those that some model reads"""
+        """annotations that some model reads"""
 
     @_builtins.property
     def images(self) -> _containers.RepeatedCompositeFieldContainer[Global___Image]:
-        """container images that are there already"""
+        """container images that the machine has"""
 
     @_builtins.property
     def total(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
-        """what the hardware has, system included; a resource not listed: as allocatable"""
+        """what the hardware has, including the system's part; a resource that is not listed:"""
 
     @_builtins.property
     def attached(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """volumes that are attached already, of those that several tasks share"""
+        """as in allocatable
+        those attached volumes that several tasks share
+        """
 
     @_builtins.property
     def storage(self) -> _containers.RepeatedCompositeFieldContainer[Global___StorageRoom]:
-        """where drivers say how much they can make; one entry per storage class"""
+        """storage classes whose drivers say how much they can create, one entry each"""
 
     def __init__(
         self,
@@ -1143,7 +1183,7 @@ Global___Machine: _TypeAlias = Machine  # noqa: Y015
 
 @_typing.final
 class StorageRoom(_message.Message):
-    """What volumes a driver can make where a machine reaches them."""
+    """Volumes that a driver can create where a machine reaches them."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1153,9 +1193,9 @@ class StorageRoom(_message.Message):
     storage_class: _builtins.str
     """required"""
     largest: _builtins.int
-    """bytes of the largest volume that can be made"""
+    """bytes of the largest volume that can be created"""
     capacity: _builtins.int
-    """bytes altogether, where less use of it is better; 0: use makes no difference"""
+    """bytes of all volumes together, if placement should prefer machines with more free"""
     def __init__(
         self,
         *,
@@ -1181,7 +1221,7 @@ class Image(_message.Message):
     """bytes"""
     @_builtins.property
     def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """tags and digests under which it is known"""
+        """tags and digests of the image"""
 
     def __init__(
         self,
@@ -1212,28 +1252,36 @@ class Job(_message.Message):
     LEAST_ROOM_FIELD_NUMBER: _builtins.int
     GROUPS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """required; names the owner, or the group that tasks belong to"""
+    """required; names the owner, or the group to which tasks belong"""
     name: _builtins.str
     """for people, such as "default/ReplicaSet/web-5d8f" """
     size: _builtins.int
-    """number of tasks it is meant to have; 0 if unknown"""
+    """number of tasks that the job is meant to have; 0 if unknown"""
     min_members: _builtins.int
-    """tasks that must be placed together, whatever groups they are in; 0 or 1: no gang"""
+    """number of tasks that must be placed together, whatever groups they are in; 0 or 1:"""
     namespace: _builtins.str
-    """namespace of the owner"""
+    """no gang
+    namespace of the owner
+    """
     gang_seconds: _builtins.float
-    """a gang that is not whole so long after it was decided is given up; 0: as configured"""
+    """a gang that is not complete this many seconds after it was placed is given up; 0:"""
     was_whole: _builtins.bool
-    """a gang that some of its tasks still run of has been whole; for solvers that begin"""
+    """as configured
+    the gang has been complete before, and some of its tasks still run; tells a new
+    """
     disrupted_whole: _builtins.bool
-    """a gang of which whoever evicts one task evicts all, however many it could spare"""
+    """solver
+    whoever evicts one task of the gang evicts all, however many it could lose
+    """
     @_builtins.property
     def least_room(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
-        """none of a gang's tasks is placed while all machines together have less room; none: no such bound"""
+        """no task of the gang is placed while all machines together have less left; none:"""
 
     @_builtins.property
     def groups(self) -> _containers.RepeatedCompositeFieldContainer[Global___JobGroup]:
-        """the job's tree of groups, parents first; none: it is one group"""
+        """no such bound
+        the job's tree of groups, parents first; none: the job is one group
+        """
 
     def __init__(
         self,
@@ -1274,28 +1322,37 @@ class JobGroup(_message.Message):
     name: _builtins.str
     """required, unique in the job; TaskClass.group names it"""
     parent: _builtins.str
-    """name of the group that it is in; empty: a root"""
+    """name of the group that contains this one; empty: a root"""
     least: _builtins.int
-    """tasks, or groups in it, that are placed together or not at all; 0: each by itself"""
+    """number of tasks, or groups in this one, that are placed together or not at all; 0:"""
     apart: _builtins.bool
-    """no two groups in it share a value of the labels in their "within" """
+    """in "within"
+    no two groups inside this one share a value of the labels in their "within"
+    """
     disrupted_whole: _builtins.bool
-    """whoever evicts one of its tasks evicts all"""
+    """whoever evicts one task of the group evicts all"""
     expected: _builtins.int
-    """tasks, or groups in it, that it will have; where none has a machine yet, there has to be room for so many"""
+    """number of tasks, or groups inside, that the group will have; while none of them"""
     expected_alike: _builtins.bool
-    """those to come ask for what its tasks do, or are groups. true: without room for all that are expected none is placed; false: only those that exist have to go together"""
+    """has a machine, all of them must fit
+    true: tasks to come request what the present ones do (or are groups), and none is
+    """
     @_builtins.property
     def within(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """labels of machines: all tasks go to machines with one value of each"""
+        """each by itself
+        labels of machines: all tasks go to machines with one value of each
+        """
 
     @_builtins.property
     def rather_within(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """the same as a wish: the first that can be had counts"""
+        """a preference: labels of machines, of which the first that is possible is used as"""
 
     @_builtins.property
     def divided(self) -> _containers.RepeatedCompositeFieldContainer[Global___LevelRule]:
-        """how its tasks, or the groups in it, are divided: the second divides each share of the first"""
+        """placed unless all expected ones fit; false: only the existing ones must fit
+        together
+        how the group's tasks, or the groups inside, are divided; the second rule divides
+        """
 
     def __init__(
         self,
@@ -1333,17 +1390,17 @@ class LevelRule(_message.Message):
     label: _builtins.str
     """required; the label of machines whose values are the domains"""
     spread: _builtins.bool
-    """as a wish: as evenly as possible; if false, over few domains"""
+    """as a preference: true: as evenly as possible; false: over few domains"""
     hard: _builtins.bool
     """with spread: one in each domain; then no other field may be set"""
     partitions: _builtins.int
-    """exactly so many domains are used; 0: any number"""
+    """exactly this many domains are used; 0: any number"""
     least: _builtins.int
-    """a used domain has at least so many; 0: no such bound"""
+    """each used domain has at least this many; 0: no such bound"""
     most: _builtins.int
-    """a used domain has at most so many; 0: no such bound"""
+    """each used domain has at most this many; 0: no such bound"""
     factor: _builtins.int
-    """a used domain has a multiple of this; 0: any number"""
+    """the number in each used domain is a multiple of this; 0: any number"""
     def __init__(
         self,
         *,
@@ -1458,9 +1515,11 @@ class Toleration(_message.Message):
     key: _builtins.str
     """empty with operator Exists: every key"""
     operator: _builtins.str
-    """Equal (default), Exists, or Gt and Lt: the taint's value is an integer above or below"""
+    """Equal (default), Exists, or Gt and Lt: the taint's value is an integer above or"""
     value: _builtins.str
-    """what the taint's is compared with; empty for Exists"""
+    """below "value"
+    what the taint's value is compared with; empty for Exists
+    """
     effect: _builtins.str
     """empty: every effect"""
     def __init__(
@@ -1586,46 +1645,60 @@ class TaskClass(_message.Message):
     namespace: _builtins.str
     """namespace of the tasks"""
     machine: _builtins.str
-    """pinned to this machine (spec.nodeName of an unbound task); empty: no pin"""
+    """the only machine for the tasks (spec.nodeName of an unbound task); empty:"""
     invalid: _builtins.str
-    """why tasks of this class can never be placed (a bad spec); empty: valid"""
+    """any machine
+    why tasks of this class can never be placed (an invalid spec); empty: they
+    """
     terminating: _builtins.bool
-    """the tasks are about to end: topology spread no longer counts them"""
+    """the tasks are about to end, so topology spread no longer counts them"""
     qos: _builtins.str
-    """Guaranteed, Burstable or BestEffort, sent with containers; empty: not known"""
+    """Guaranteed, Burstable or BestEffort, sent with containers; empty: unknown"""
     service_class: _builtins.str
-    """koord-prod, koord-mid, koord-batch, koord-free; empty: none. Sent with limits"""
+    """koord-prod, koord-mid, koord-batch, koord-free; empty: none. Sent with"""
     daemon: _builtins.bool
-    """owned by a DaemonSet: thresholds of use do not keep it away. Sent with limits"""
+    """limits
+    a DaemonSet owns the tasks, so thresholds of use do not keep them away.
+    """
     never_preempts: _builtins.bool
-    """preemptionPolicy Never: the tasks wait rather than evict others"""
+    """Sent with limits
+    preemptionPolicy Never: the tasks wait and evict no others
+    """
     runs_to_completion: _builtins.bool
-    """the tasks end by themselves: others may wait for the room that they take"""
+    """because some container states none
+    the tasks end by themselves, so others may wait for what they use
+    """
     queue: _builtins.str
-    """name of the quota that the tasks draw on (a record of kind "Quota"); empty: none"""
+    """name of the quota that the tasks use (a record of kind "Quota"); empty:"""
     run_seconds: _builtins.int
-    """seconds after which the tasks have ended at the latest, once placed; 0: not known"""
+    """none
+    seconds within which each task ends once it has a machine; 0: unknown
+    """
     group: _builtins.str
     """name of the tasks' group in their job's tree of groups; empty: none"""
     profile: _builtins.str
-    """name of the profile by which the tasks are placed; empty or unknown: as all others"""
+    """name of the profile by which the tasks are placed; empty or unknown: the"""
     flavor_group: _builtins.str
-    """name of a group of pod sets: its tasks in a gang take the same flavors of quotas; empty: none"""
+    """default profile
+    name of a group of pod sets: its tasks in a gang take the same flavors of
+    """
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
-        """per task; the "pods" slot is added by the server"""
+        """per task; the server adds the unit of "pods" that each task takes"""
 
     @_builtins.property
     def node_selector(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """all must match"""
+        """a machine must have all of these labels"""
 
     @_builtins.property
     def required(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeSelectorTerm]:
-        """node affinity, required: one of them must match; none given: no rule"""
+        """required node affinity: a machine must match one of these terms; none"""
 
     @_builtins.property
     def preferred(self) -> _containers.RepeatedCompositeFieldContainer[Global___PreferredTerm]:
-        """node affinity, preferred"""
+        """given: no rule
+        preferred node affinity
+        """
 
     @_builtins.property
     def tolerations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Toleration]:
@@ -1633,71 +1706,81 @@ class TaskClass(_message.Message):
 
     @_builtins.property
     def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """labels that some selector or model looks at"""
+        """labels that some selector or model reads"""
 
     @_builtins.property
     def annotations(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """annotations that some model looks at"""
+        """annotations that some model reads"""
 
     @_builtins.property
     def affinity(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskTerm]:
-        """required: only where tasks that match each term are"""
+        """can
+        required: a machine must be near tasks that match each of these terms
+        """
 
     @_builtins.property
     def anti_affinity(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskTerm]:
-        """required: never where tasks that match a term are, and the other way round"""
+        """required: a machine must not be near tasks that match one of these terms,"""
 
     @_builtins.property
     def preferred_affinity(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskTerm]:
-        """weighted: rather where matching tasks are"""
+        """and vice versa
+        weighted: machines near matching tasks are preferred
+        """
 
     @_builtins.property
     def preferred_anti_affinity(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskTerm]:
-        """weighted: rather not where matching tasks are"""
+        """weighted: machines not near matching tasks are preferred"""
 
     @_builtins.property
     def spread(self) -> _containers.RepeatedCompositeFieldContainer[Global___SpreadRule]:
-        """topology spread"""
+        """topology spread constraints"""
 
     @_builtins.property
     def ports(self) -> _containers.RepeatedCompositeFieldContainer[Global___HostPort]:
-        """ports of the machine itself that a task takes"""
+        """ports of the machine itself that a task uses"""
 
     @_builtins.property
     def volumes(self) -> _containers.RepeatedCompositeFieldContainer[Global___VolumeRule]:
-        """where the task's volumes can be reached, and whatever else its node must have"""
+        """which machines reach the task's volumes, and other requirements for its"""
 
     @_builtins.property
     def images(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """container images, once per container, names as machines give them"""
+        """machine
+        container images, one per container, under the names that machines state
+        """
 
     @_builtins.property
     def containers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Container]:
-        """what each container asks for, where some model looks at containers; in order"""
+        """what each container requests, in order, if some model reads containers"""
 
     @_builtins.property
     def overhead(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
-        """what the runtime takes beside the containers, sent with containers"""
+        """what the runtime uses besides the containers, sent with containers"""
 
     @_builtins.property
     def limits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
-        """per task, what it may use at most, where some model estimates use"""
+        """per task: the most that it may use, if some model estimates use"""
 
     @_builtins.property
     def assumed(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
-        """per task, what costs take it to need beyond its requests, which state nothing"""
+        """per task: what cost models assume that it needs beyond its requests,"""
 
     @_builtins.property
     def attachments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Attachment]:
-        """of requests: one of a resource each, not needed where the volume is attached"""
+        """those of the requested volume attachments that are not needed where the"""
 
     @_builtins.property
     def disks(self) -> _containers.RepeatedCompositeFieldContainer[Global___Disk]:
-        """disks that are mounted without a claim, which machines do not have twice"""
+        """volume is already attached
+        disks that are mounted without a claim, and that tasks on one machine may
+        """
 
     @_builtins.property
     def new_storage(self) -> _containers.RepeatedCompositeFieldContainer[Global___NewStorage]:
-        """volumes to be made by drivers that say how much they can make"""
+        """not always share
+        volumes to be created by drivers that say how much they can create
+        """
 
     @_builtins.property
     def claims(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskClaim]:
@@ -1755,7 +1838,7 @@ Global___TaskClass: _TypeAlias = TaskClass  # noqa: Y015
 
 @_typing.final
 class TaskClaim(_message.Message):
-    """A claim of devices: exactly one of claim and spec is given."""
+    """A claim of devices; exactly one of claim and spec is given."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1763,11 +1846,11 @@ class TaskClaim(_message.Message):
     CLAIM_FIELD_NUMBER: _builtins.int
     SPEC_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """required: what the pod calls it (spec.resourceClaims[].name)"""
+    """required: the claim's name in the pod (spec.resourceClaims[].name)"""
     claim: _builtins.str
     """"namespace/name" of a claim that exists, as a record of kind "DeviceClaim" """
     spec: _builtins.str
-    """JSON of the spec of a claim that each task has for itself, made from a template"""
+    """JSON of the spec of a claim that each task has to itself, made from a"""
     def __init__(
         self,
         *,
@@ -1785,7 +1868,7 @@ Global___TaskClaim: _TypeAlias = TaskClaim  # noqa: Y015
 
 @_typing.final
 class TaskSelector(_message.Message):
-    """Tasks by namespace and labels. Both must match."""
+    """Selects tasks by namespace and labels; both must match."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1794,10 +1877,10 @@ class TaskSelector(_message.Message):
     NAMESPACES_FIELD_NUMBER: _builtins.int
     NAMESPACES_BY_LABEL_FIELD_NUMBER: _builtins.int
     nothing: _builtins.bool
-    """true: matches no task at all (an absent selector), whatever else is set"""
+    """the selector matches no task (an absent selector), whatever else is set"""
     @_builtins.property
     def labels(self) -> _containers.RepeatedCompositeFieldContainer[Global___Requirement]:
-        """all must hold (In, NotIn, Exists, DoesNotExist); none: every task"""
+        """all must hold (In, NotIn, Exists, DoesNotExist); none: every task matches"""
 
     @_builtins.property
     def namespaces(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -1825,7 +1908,7 @@ Global___TaskSelector: _TypeAlias = TaskSelector  # noqa: Y015
 
 @_typing.final
 class NamespaceSelector(_message.Message):
-    """Namespaces by their labels, which arrive as records of kind "Namespace" with payload {"labels": {...}}."""
+    """Selects namespaces by their labels, which arrive as records of kind "Namespace" with payload {"labels": {...}}."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1891,13 +1974,15 @@ class SpreadRule(_message.Message):
     topology_key: _builtins.str
     """required: machines with the same value of this label are one domain"""
     max_skew: _builtins.int
-    """at least 1: most tasks by which a domain may exceed the emptiest one"""
+    """at least 1: by how many tasks a domain may exceed the emptiest one"""
     required: _builtins.bool
     """true: DoNotSchedule; false: ScheduleAnyway"""
     min_domains: _builtins.int
-    """required rules only: with fewer domains the emptiest counts as 0; 0: no rule"""
+    """required constraints only: if there are fewer domains, the emptiest counts"""
     ignore_node_affinity: _builtins.bool
-    """true: machines that the task's selectors exclude count too"""
+    """as having 0 tasks; 0: no minimum
+    true: machines that the task's selectors exclude count too
+    """
     honor_taints: _builtins.bool
     """true: machines with taints that the task does not tolerate do not count"""
     @_builtins.property
@@ -1935,7 +2020,7 @@ class HostPort(_message.Message):
     protocol: _builtins.str
     """TCP (default), UDP or SCTP"""
     ip: _builtins.str
-    """address it is taken on; empty or 0.0.0.0: all of them"""
+    """address of the machine on which the port is used; empty or 0.0.0.0: all"""
     def __init__(
         self,
         *,
@@ -1959,12 +2044,14 @@ class VolumeRule(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     IN_USE_FIELD_NUMBER: _builtins.int
     reason: _builtins.str
-    """what is said of other machines; empty: that of a volume's node affinity"""
+    """the reason for refusing other machines; empty: the reason for a volume's"""
     in_use: _builtins.bool
-    """another task has it to itself: said before limits of attachments are looked at"""
+    """node affinity
+    another task has exclusive use of the volume; this reason comes before
+    """
     @_builtins.property
     def terms(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeSelectorTerm]:
-        """one of them must match the machine; none: no machine will do"""
+        """a machine must match one of these terms; none: no machine does"""
 
     def __init__(
         self,
@@ -1989,11 +2076,13 @@ class Disk(_message.Message):
     READ_ONLY_FIELD_NUMBER: _builtins.int
     CLAIM_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """required: equal for the same disk, whoever mounts it"""
+    """required: equal for the same disk, whichever task mounts it"""
     read_only: _builtins.bool
-    """true: next to others that do not write to it either"""
+    """true: the task only reads the disk, and may share a machine with tasks that"""
     claim: _builtins.bool
-    """a claim for one task at a time instead, which a task on the machine has"""
+    """only read it too
+    the disk is a claim for one task at a time; machines where another task has
+    """
     def __init__(
         self,
         *,
@@ -2011,7 +2100,7 @@ Global___Disk: _TypeAlias = Disk  # noqa: Y015
 
 @_typing.final
 class NewStorage(_message.Message):
-    """Volumes of one storage class that are to be made for a task: only where Machine.storage has room for the largest."""
+    """Volumes of one storage class that must be created for a task: Machine.storage must offer enough for the largest."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2021,9 +2110,9 @@ class NewStorage(_message.Message):
     storage_class: _builtins.str
     """required"""
     largest: _builtins.int
-    """bytes of the largest of them"""
+    """bytes of the largest volume"""
     total: _builtins.int
-    """bytes of all of them"""
+    """bytes of all volumes"""
     def __init__(
         self,
         *,
@@ -2046,9 +2135,9 @@ class Attachment(_message.Message):
     RESOURCE_FIELD_NUMBER: _builtins.int
     VOLUME_FIELD_NUMBER: _builtins.int
     resource: _builtins.str
-    """required: one of requests, which counts attached volumes"""
+    """required: a resource in requests that counts attached volumes"""
     volume: _builtins.str
-    """required: as in Machine.attached"""
+    """required: the volume's name, as in Machine.attached"""
     def __init__(
         self,
         *,
@@ -2076,21 +2165,21 @@ class Container(_message.Message):
         KIND_UNSPECIFIED: Container._Kind.ValueType  # 0
         """never sent"""
         APP: Container._Kind.ValueType  # 1
-        """runs for as long as the task does"""
+        """runs as long as the task does"""
         INIT: Container._Kind.ValueType  # 2
-        """runs before those, one after another, and ends"""
+        """runs before the APP containers, one after another, and ends"""
         SIDECAR: Container._Kind.ValueType  # 3
-        """begins among the init containers and goes on running"""
+        """begins among the INIT containers and keeps running"""
 
     class Kind(_Kind, metaclass=_KindEnumTypeWrapper): ...
     KIND_UNSPECIFIED: Container.Kind.ValueType  # 0
     """never sent"""
     APP: Container.Kind.ValueType  # 1
-    """runs for as long as the task does"""
+    """runs as long as the task does"""
     INIT: Container.Kind.ValueType  # 2
-    """runs before those, one after another, and ends"""
+    """runs before the APP containers, one after another, and ends"""
     SIDECAR: Container.Kind.ValueType  # 3
-    """begins among the init containers and goes on running"""
+    """begins among the INIT containers and keeps running"""
 
     NAME_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
@@ -2099,14 +2188,14 @@ class Container(_message.Message):
     name: _builtins.str
     """for messages"""
     kind: Global___Container.Kind.ValueType
-    """when it runs"""
+    """when the container runs"""
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
-        """what it asks for by itself"""
+        """what the container requests for itself"""
 
     @_builtins.property
     def limits(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
-        """what it may use at most, where some model estimates use"""
+        """the most that the container may use, if some model estimates use"""
 
     def __init__(
         self,
@@ -2143,22 +2232,25 @@ class TaskBatch(_message.Message):
     priority: _builtins.int
     """higher is more important"""
     group_priority: _builtins.int
-    """of tasks of equal priority in groups: which group comes first, and may displace"""
+    """arrival
+    among groups of tasks of equal priority: the more important group comes first,
+    """
     spread_group: _builtins.str
-    """the other; absent: not in such a group. Says nothing to tasks outside groups
-    tasks of one group would rather be on different machines and in different domains
+    """and may displace the other; absent: the tasks are in no such group. The number
+    does not affect tasks outside of groups
+    the tasks of one group prefer different machines and different domains
     """
     @_builtins.property
     def uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """required, unique; a known uid is updated (idempotent)"""
+        """required, unique; a task with a known uid is updated (idempotent)"""
 
     @_builtins.property
     def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """for people ("ns/name"), parallel to uids; may be empty"""
+        """names for people ("ns/name"), parallel to uids; may be empty"""
 
     @_builtins.property
     def created(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """seconds since the epoch, parallel to uids; may be empty: order of arrival"""
+        """seconds since the epoch, parallel to uids; may be empty: tasks are ordered by"""
 
     def __init__(
         self,
@@ -2189,7 +2281,7 @@ class TasksUpdated(_message.Message):
     BATCHES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def batches(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskBatch]:
-        """as submitted anew; tasks that are bound or assumed keep their machine"""
+        """the tasks as they would be submitted now; tasks that are bound or assumed keep"""
 
     def __init__(
         self,
@@ -2221,7 +2313,7 @@ class BoundTasks(_message.Message):
     ASSUMED_FIELD_NUMBER: _builtins.int
     CREATED_FIELD_NUMBER: _builtins.int
     machine: _builtins.str
-    """name"""
+    """name of the machine"""
     task_class: _builtins.int
     """id of a defined class"""
     priority: _builtins.int
@@ -2229,16 +2321,16 @@ class BoundTasks(_message.Message):
     job: _builtins.str
     """id of a defined job; empty: each task is its own job"""
     group_priority: _builtins.int
-    """not yet, or not known
+    """empty: not yet, or unknown
     as in TaskBatch
     """
     spread_group: _builtins.str
-    """as in TaskBatch: others of the group would rather be elsewhere"""
+    """as in TaskBatch: the tasks of one group prefer to be elsewhere than the others"""
     assumed: _builtins.bool
-    """they are not bound yet: their bindings, which an earlier stream's deltas asked for,"""
+    """the tasks are not bound yet: their bindings, for which deltas of an earlier stream"""
     @_builtins.property
     def uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """required, unique; pending tasks of these uids become bound"""
+        """required, unique; pending tasks with these uids become bound"""
 
     @_builtins.property
     def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -2246,18 +2338,19 @@ class BoundTasks(_message.Message):
 
     @_builtins.property
     def assigned(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """seconds since the epoch, when each got its machine, parallel to uids; 0 or"""
+        """when each task got its machine, in seconds since the epoch, parallel to uids; 0 or"""
 
     @_builtins.property
     def initialized(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """empty: when the solver gave it one, or else heard of it
-        seconds since the epoch, when each was initialized, parallel to uids; 0 or empty:
+        """empty: when the solver gave it the machine, or else first saw it there
+        when each task was initialized, in seconds since the epoch, parallel to uids; 0 or
         """
 
     @_builtins.property
     def created(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """are under way. Said again without this, or removed, when that is settled
-        as in TaskBatch; of equally important tasks, queues may evict the newer ones
+        """asked, are under way. When that is settled, the client sends the tasks again
+        without this field, or removes them
+        as in TaskBatch; among equally important tasks, queues may evict the newer ones
         """
 
     def __init__(
@@ -2312,8 +2405,8 @@ Global___Usage: _TypeAlias = Usage  # noqa: Y015
 
 @_typing.final
 class MachineSample(_message.Message):
-    """What is in use on a machine, of the machine and of its tasks, as one report. It replaces the report before it, unless
-    that is a later one.
+    """One report on what is in use on a machine, by the machine and by its tasks. It replaces the report before it, unless
+    that one is later.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -2330,24 +2423,26 @@ class MachineSample(_message.Message):
     machine: _builtins.str
     """name; samples of unknown machines are ignored"""
     time: _builtins.float
-    """seconds since the epoch, when it was measured; 0: the source does not say"""
+    """when the use was measured, in seconds since the epoch; 0: the source does not say"""
     report_interval: _builtins.float
-    """seconds between reports of the source; 0: not known"""
+    """seconds between reports of the source; 0: unknown"""
     no_usage: _builtins.bool
     """the source reports about the machine, but has no figure of its use (yet)"""
     own_windows: _builtins.bool
-    """the source aggregates: what is not in windows is not there. Else the solver does"""
+    """the source computes use over periods itself, so a period that is not in windows is"""
     @_builtins.property
     def usage(self) -> _containers.RepeatedCompositeFieldContainer[Global___Usage]:
-        """what was in use; resources not listed were not measured"""
+        """the amounts in use; resources that are not listed were not measured"""
 
     @_builtins.property
     def windows(self) -> _containers.RepeatedCompositeFieldContainer[Global___WindowUsage]:
-        """use over periods, as the source aggregates it"""
+        """use over periods, as the source computes it"""
 
     @_builtins.property
     def system(self) -> _containers.RepeatedCompositeFieldContainer[Global___Usage]:
-        """part of usage that belongs to no task"""
+        """unknown; false: the solver computes it
+        the part of usage that belongs to no task
+        """
 
     @_builtins.property
     def tasks(self) -> Global___TaskUsages:
@@ -2387,7 +2482,7 @@ class WindowUsage(_message.Message):
     """length of the period that ended at the sample's time"""
     @_builtins.property
     def usage(self) -> _containers.RepeatedCompositeFieldContainer[Global___Usage]:
-        """in the unit of Quantity; none: too little was seen"""
+        """in the unit of Quantity; none: the source has measured too little"""
 
     def __init__(
         self,
@@ -2406,8 +2501,8 @@ Global___WindowUsage: _TypeAlias = WindowUsage  # noqa: Y015
 
 @_typing.final
 class TaskUsages(_message.Message):
-    """Use of many tasks, as columns: amounts[i * len(resources) + k] is that of resource k by task i. A resource that was
-    not measured of a task counts as 0. Tasks that are not known, or not on the machine, are ignored.
+    """Use of many tasks, as columns: amounts[i * len(resources) + k] is the use of resource k by task i. A resource that
+    was not measured for a task counts as 0. Tasks that are unknown, or not on the machine, are ignored.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -2418,11 +2513,11 @@ class TaskUsages(_message.Message):
     PROD_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def tasks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """uids, each once"""
+        """uids of the tasks, each once"""
 
     @_builtins.property
     def resources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """as in Quantity, each once"""
+        """names of resources as in Quantity, each once"""
 
     @_builtins.property
     def amounts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
@@ -2430,7 +2525,7 @@ class TaskUsages(_message.Message):
 
     @_builtins.property
     def prod(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bool]:
-        """the source takes the task for koord-prod; parallel to tasks, or empty: it does not say"""
+        """the source counts the task as koord-prod; parallel to tasks, or empty: it does not"""
 
     def __init__(
         self,
@@ -2458,10 +2553,10 @@ class TaskSample(_message.Message):
     task: _builtins.str
     """uid"""
     time: _builtins.float
-    """seconds since the epoch, when it was measured"""
+    """when the use was measured, in seconds since the epoch"""
     @_builtins.property
     def usage(self) -> _containers.RepeatedCompositeFieldContainer[Global___Usage]:
-        """what was in use; resources not listed were not measured"""
+        """the amounts in use; resources that are not listed were not measured"""
 
     def __init__(
         self,
@@ -2509,10 +2604,10 @@ class Record(_message.Message):
     KEY_FIELD_NUMBER: _builtins.int
     PAYLOAD_FIELD_NUMBER: _builtins.int
     payload: _builtins.bytes
-    """JSON of the object, as the model of that kind documents"""
+    """JSON of the object, in the form that the model which reads this kind documents"""
     @_builtins.property
     def key(self) -> Global___RecordKey:
-        """a record of the same key is replaced"""
+        """a record replaces the one with the same key"""
 
     def __init__(
         self,
@@ -2531,7 +2626,7 @@ Global___Record: _TypeAlias = Record  # noqa: Y015
 @_typing.final
 class Recorded(_message.Message):
     """---------------------------------------------------------------------------------------------------------------
-    Recordings: files of a client's, which no server reads
+    Recordings: files that clients write, and no server reads
 
     One entry of a recording.
     """
@@ -2546,7 +2641,7 @@ class Recorded(_message.Message):
     """seconds since the epoch, by the client's clock"""
     @_builtins.property
     def stream(self) -> Global___RecordedStream:
-        """a stream begins, or goes on in another file"""
+        """a stream begins, or continues in another file"""
 
     @_builtins.property
     def sent(self) -> Global___ClientMessage:
@@ -2554,7 +2649,7 @@ class Recorded(_message.Message):
 
     @_builtins.property
     def round(self) -> Global___RoundResult:
-        """what the server answered: deltas, figures, and what it was decided on"""
+        """what the server answered: deltas, figures, and the events on which the round was"""
 
     def __init__(
         self,
@@ -2593,7 +2688,7 @@ class RecordedStream(_message.Message):
     configuration: _builtins.str
     """JSON of the configuration file, without credentials; empty: none was given"""
     steps: _builtins.int
-    """steps of the stream that earlier files have; 0: the stream begins here"""
+    """number of the stream's steps that are in earlier files; 0: the stream begins here"""
     @_builtins.property
     def needs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """as in Welcome"""
@@ -2680,7 +2775,7 @@ class Explanation(_message.Message):
     state: _builtins.str
     """PENDING, ASSUMED, BOUND"""
     machine: _builtins.str
-    """where it is, if anywhere"""
+    """the task's machine, if it has one"""
     @_builtins.property
     def machines(self) -> _containers.RepeatedCompositeFieldContainer[Global___MachineVerdict]:
         """one per machine"""
@@ -2715,14 +2810,14 @@ class MachineVerdict(_message.Message):
     machine: _builtins.str
     """name"""
     feasible: _builtins.bool
-    """no constraint and no model rejects it, and the task fits now"""
+    """no constraint and no model refuses it, and the task fits now"""
     cost: _builtins.float
-    """sum of the models' costs"""
+    """sum of the models' costs, in points"""
     lacks_only_room: _builtins.bool
-    """refused for nothing but resources: fewer tasks there would do"""
+    """the machine lacks nothing but resources, so fewer tasks there would suffice"""
     @_builtins.property
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """root cause first; empty when feasible"""
+        """reasons for refusing the machine, root cause first; empty if feasible"""
 
     @_builtins.property
     def models(self) -> _containers.RepeatedCompositeFieldContainer[Global___ModelVerdict]:
@@ -2759,13 +2854,13 @@ class ModelVerdict(_message.Message):
     model: _builtins.str
     """base policy, overlays, and "kubernetes" for the task's own preferred rules"""
     feasible: _builtins.bool
-    """this model's verdict alone"""
+    """whether this model alone allows the machine"""
     raw: _builtins.float
-    """the model's native figure"""
+    """the model's own figure"""
     score: _builtins.float
-    """0..100, 100 best; absent where the model has none"""
+    """0 to 100, 100 is best; absent if the model has no score"""
     cost: _builtins.float
-    """points charged for the first task, after weight"""
+    """points that the first task would cost, after multiplication by the weight"""
     @_builtins.property
     def details(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """lines for people, such as one for each dependency of the task"""
@@ -2803,7 +2898,7 @@ class FindCuresRequest(_message.Message):
     """uid"""
     @_builtins.property
     def fixed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """uids of tasks that may not be moved"""
+        """uids of tasks that must not be moved"""
 
     def __init__(
         self,
@@ -2827,7 +2922,7 @@ class FoundCures(_message.Message):
     CURES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def cures(self) -> _containers.RepeatedCompositeFieldContainer[Global___Cure]:
-        """by kind, then by size of the change; none if the task does not wait"""
+        """cures by kind, then by size of the change; none if the task does not wait"""
 
     def __init__(
         self,
@@ -2854,12 +2949,12 @@ class Cure(_message.Message):
     machine: _builtins.str
     """name of the machine that the task would get"""
     rival: _builtins.str
-    """name of another waiting task that would get the place first, "" for none"""
+    """name of another waiting task that would get the machine first; "" for none"""
     together: _builtins.int
-    """waiting tasks that then have places, this one among them; 0: it was tried alone"""
+    """number of waiting tasks, including this one, that would then be placed; 0: the"""
     @_builtins.property
     def steps(self) -> _containers.RepeatedCompositeFieldContainer[Global___CureStep]:
-        """what to change; of moves one step that only counts"""
+        """what to change; all moves together are one step, which states only their number"""
 
     @_builtins.property
     def moves(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaskMove]:
@@ -2898,7 +2993,7 @@ class CureStep(_message.Message):
     subject: _builtins.str
     """resource, key, taint or constraint"""
     machine: _builtins.str
-    """name of the machine that is changed or that a new one is like, "" for none"""
+    """name of the machine that is changed, or that a new one resembles; "" for none"""
     amount_before: _builtins.int
     """an amount, or the number of a constraint among those of its kind"""
     value_before: _builtins.str
@@ -2946,9 +3041,9 @@ class TaskMove(_message.Message):
     name: _builtins.str
     """for people, such as "ns/name" """
     source: _builtins.str
-    """name of the machine that it is on"""
+    """name of the machine on which the task is"""
     target: _builtins.str
-    """name of the machine that it would go to"""
+    """name of the machine to which the task would go"""
     def __init__(
         self,
         *,
@@ -2972,9 +3067,9 @@ class ListStateRequest(_message.Message):
     CLUSTER_FIELD_NUMBER: _builtins.int
     WITH_TASKS_FIELD_NUMBER: _builtins.int
     cluster: _builtins.str
-    """empty: the names of all clusters only"""
+    """empty: list only the names of all clusters"""
     with_tasks: _builtins.bool
-    """list tasks too, not only count them"""
+    """list tasks and machines, instead of only counting them"""
     def __init__(
         self,
         *,
@@ -3099,13 +3194,13 @@ class TaskState(_message.Message):
     name: _builtins.str
     """for people, such as "ns/name" """
     state: _builtins.str
-    """PENDING, BACKOFF, ASSUMED, BOUND"""
+    """PENDING, BACKOFF, ASSUMED or BOUND"""
     machine: _builtins.str
-    """where it is, if anywhere"""
+    """the task's machine, if it has one"""
     priority: _builtins.int
     """higher is more important"""
     message: _builtins.str
-    """why it is pending"""
+    """why the task is pending"""
     def __init__(
         self,
         *,
@@ -3135,14 +3230,14 @@ class MachineState(_message.Message):
     name: _builtins.str
     """name"""
     tasks: _builtins.int
-    """number of tasks on it, assumed ones included"""
+    """number of tasks on the machine, including assumed ones"""
     @_builtins.property
     def allocatable(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
-        """what tasks may use together"""
+        """what all tasks together may use"""
 
     @_builtins.property
     def free(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
-        """never negative unless others overcommitted the machine"""
+        """amounts that are left; never negative unless others overcommitted the machine"""
 
     def __init__(
         self,
@@ -3187,9 +3282,9 @@ class ExportNetworkResponse(_message.Message):
     DIMACS_FIELD_NUMBER: _builtins.int
     ROUND_FIELD_NUMBER: _builtins.int
     dimacs: _builtins.str
-    """empty when nothing has been solved yet"""
+    """empty if nothing has been solved yet"""
     round: _builtins.int
-    """round whose last solve this was; 0: none yet"""
+    """the round whose last solve the network belongs to; 0: none yet"""
     def __init__(
         self,
         *,
@@ -3213,7 +3308,7 @@ class ListRoundsRequest(_message.Message):
     cluster: _builtins.str
     """name given in Hello"""
     after: _builtins.int
-    """later rounds only; 0: all that are known"""
+    """return only later rounds; 0: all that are known"""
     def __init__(
         self,
         *,
@@ -3261,12 +3356,12 @@ class RoundSummary(_message.Message):
     round: _builtins.int
     """sequence number, from 1, per cluster"""
     ended: _builtins.float
-    """when, in seconds since the epoch"""
+    """when the round ended, in seconds since the epoch"""
     evictions: _builtins.int
-    """tasks that were told to leave their machine"""
+    """number of tasks that were evicted"""
     @_builtins.property
     def stats(self) -> Global___RoundStats:
-        """as the driver was told"""
+        """the figures as the driver got them"""
 
     def __init__(
         self,
@@ -3294,9 +3389,9 @@ class DescribeFlowRequest(_message.Message):
     cluster: _builtins.str
     """name given in Hello"""
     after: _builtins.int
-    """a later round only; 0: any"""
+    """return only a later round; 0: any round"""
     with_tasks: _builtins.bool
-    """say which tasks went along each arc, too"""
+    """also say which tasks went along each arc"""
     def __init__(
         self,
         *,
@@ -3332,28 +3427,32 @@ class RoundFlow(_message.Message):
     MODEL_COST_FIELD_NUMBER: _builtins.int
     ARC_UIDS_FIELD_NUMBER: _builtins.int
     round: _builtins.int
-    """0: no flow of a later round is known, and all else is empty"""
+    """0: no flow of a later round is known, and all other fields are empty"""
     ended: _builtins.float
-    """when, in seconds since the epoch"""
+    """when the round ended, in seconds since the epoch"""
     @_builtins.property
     def stats(self) -> Global___RoundStats:
-        """as the driver was told"""
+        """the figures as the driver got them"""
 
     @_builtins.property
     def machines(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """names, in the order of the next three"""
+        """names of machines, in the order of the next three fields"""
 
     @_builtins.property
     def machine_price(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """points that one more place there would have saved; 0: nobody lacks one"""
+        """points that capacity for one more task on the machine would have saved; 0: no"""
 
     @_builtins.property
     def machine_room(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """how many more tasks of the round's mean request fit afterwards"""
+        """task lacks it
+        how many more tasks of the round's mean request fit on the machine after the
+        """
 
     @_builtins.property
     def machine_saturated(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bool]:
-        """some task that waits might use it, and none of them fits any more"""
+        """round
+        some waiting task may use the machine, and none of them fits any more
+        """
 
     @_builtins.property
     def classes(self) -> _containers.RepeatedCompositeFieldContainer[Global___FlowClass]:
@@ -3361,31 +3460,35 @@ class RoundFlow(_message.Message):
 
     @_builtins.property
     def models(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """cost models, "kubernetes" for tasks' own preferred rules"""
+        """names of cost models; "kubernetes" stands for tasks' own preferred rules"""
 
     @_builtins.property
     def arc_class(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """index into classes; arcs with flow, those of one class together"""
+        """index into classes, for each arc with flow; arcs of one class are next to each"""
 
     @_builtins.property
     def arc_machine(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """index into machines"""
+        """other
+        index into machines, for each arc
+        """
 
     @_builtins.property
     def arc_tasks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """tasks that went along it"""
+        """number of tasks that went along each arc"""
 
     @_builtins.property
     def arc_cost(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """points charged for each of them"""
+        """points that each task on the arc costs"""
 
     @_builtins.property
     def model_cost(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
-        """of that, what each model charges: all arcs of the first model, then of the next"""
+        """the part of arc_cost that each model charges: all arcs for the first model, then"""
 
     @_builtins.property
     def arc_uids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """with_tasks only: uids, arc by arc, so many as arc_tasks says"""
+        """for the next one
+        with_tasks only: uids of the tasks, arc by arc, as many as arc_tasks says
+        """
 
     def __init__(
         self,
@@ -3430,32 +3533,34 @@ class FlowClass(_message.Message):
     OPEN_FIELD_NUMBER: _builtins.int
     KEPT_BACK_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """name of one of its tasks, or its uid"""
+    """name of one of the class's tasks, or its uid"""
     job: _builtins.str
-    """id of its job; empty for none"""
+    """id of the tasks' job; empty for none"""
     namespace: _builtins.str
-    """of its tasks"""
+    """namespace of the tasks"""
     priority: _builtins.int
-    """of its tasks"""
+    """priority of the tasks"""
     tasks: _builtins.int
-    """tasks that took part"""
+    """number of tasks that took part"""
     placed: _builtins.int
-    """of those, with a machine"""
+    """number of these tasks that have a machine"""
     price: _builtins.float
-    """points that the round would cost less with one of them less; absent without prices"""
+    """points by which the round would cost less with one task of the class less; absent"""
     open: _builtins.int
-    """machines that could take one when the round began"""
+    """number of machines that could take a task of the class when the round began"""
     @_builtins.property
     def requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quantity]:
-        """of one task"""
+        """without prices
+        what one task requests
+        """
 
     @_builtins.property
     def refusals(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReasonCount]:
-        """machines by what kept it off them when the round began"""
+        """by reason, the number of machines that refused the class when the round began"""
 
     @_builtins.property
     def kept_back(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReasonCount]:
-        """machines by what kept those that wait off them when the round had ended, the"""
+        """by reason, the number of machines that refused the waiting tasks of the class"""
 
     def __init__(
         self,

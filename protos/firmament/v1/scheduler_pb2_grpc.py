@@ -91,66 +91,68 @@ class SchedulerServicer:
     """
 
     def Session(self, request_iterator, context):
-        """One driver's session with one cluster's state. The client speaks first, with Hello.
+        """Opens one driver's session with one cluster's state. The client sends the first message, Hello.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Schedule(self, request, context):
-        """Runs a round now and returns its result. Its deltas are also assumed, as those of any other round, and are sent
-        on the session stream of the cluster if one is open.
+        """Runs a round now and returns its result. As after any other round, its placements are assumed, and its deltas are
+        sent on the cluster's session stream if one is open.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Explain(self, request, context):
-        """Says, for one task, which machines it may use, why not the others, and what each model charges.
+        """Says, for one task, which machines it may use, why it may not use the others, and what each model charges.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FindCures(self, request, context):
-        """Says which changes would give a waiting task a machine, each tried with a round in a copy of the solver's process.
-        One search at a time: RESOURCE_EXHAUSTED while another runs. Solvers of an older release do not know this call.
+        """Says which changes would give a waiting task a machine; each is tried with a round in a copy of the solver's
+        process. Only one search runs at a time: the call ends with RESOURCE_EXHAUSTED while another runs. Solvers of an
+        older release do not know this call.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListState(self, request, context):
-        """Lists what the solver knows of a cluster.
+        """Lists what the solver knows about a cluster.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExportNetwork(self, request, context):
-        """Exports the network of the last solve as DIMACS text ("p min" format, node and arc comments included).
+        """Exports the network of the last solve as DIMACS text ("p min" format, including node and arc comments).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListRounds(self, request, context):
-        """Lists figures of the last rounds. Solvers of an older release do not know this call and the next.
+        """Lists figures of the last rounds. Solvers of an older release know neither this call nor DescribeFlow.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DescribeFlow(self, request, context):
-        """Says what the flow of the last round that placed anything came to: who went where, at what price, what kept others
-        away. Of large rounds it is kept only while somebody asks for it.
+        """Describes the flow of the last round that placed anything: which tasks went to which machines, at what price, and
+        what kept others away. The flow of a large round is kept only while clients ask for flows.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteCluster(self, request, context):
-        """Forgets a cluster whose sessions have all ended. FAILED_PRECONDITION while one is open, NOT_FOUND for an unknown one.
+        """Forgets a cluster whose sessions have all ended. The call ends with FAILED_PRECONDITION while a session is open,
+        and with NOT_FOUND for an unknown cluster.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

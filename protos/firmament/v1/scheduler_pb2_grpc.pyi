@@ -3,11 +3,12 @@
 isort:skip_file
 The contract between the bridge (poseidon) and the solver (firmament).
 
-Words: a Kubernetes pod is a task, a node a machine, an owner a job. Tasks that no constraint and no cost can tell
-apart share a task class, which is described once. Quantities are integers in the unit of their resource: cpu in
+Words: a Kubernetes pod is a task, a node is a machine, an owner is a job. Tasks that are equal for all constraints
+and costs share a task class, which is described once. Quantities are integers in the unit of their resource: cpu in
 milli-cores, memory and ephemeral-storage in bytes, pods and extended resources as counts.
 
-Compatibility: fields are only ever added. Peers exchange versions in Hello; one minor version of skew works.
+Compatibility: fields are only ever added. Both sides exchange versions in Hello; one minor version of difference
+works.
 """
 
 from collections import abc as _abc
@@ -43,29 +44,32 @@ class SchedulerStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> SchedulerAsyncStub: ...
     Session: _grpc.StreamStreamMultiCallable[_scheduler_pb2.ClientMessage, _scheduler_pb2.ServerMessage]
-    """One driver's session with one cluster's state. The client speaks first, with Hello."""
+    """Opens one driver's session with one cluster's state. The client sends the first message, Hello."""
     Schedule: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.ScheduleRequest, _scheduler_pb2.RoundResult]
-    """Runs a round now and returns its result. Its deltas are also assumed, as those of any other round, and are sent
-    on the session stream of the cluster if one is open.
+    """Runs a round now and returns its result. As after any other round, its placements are assumed, and its deltas are
+    sent on the cluster's session stream if one is open.
     """
     Explain: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.ExplainRequest, _scheduler_pb2.Explanation]
-    """Says, for one task, which machines it may use, why not the others, and what each model charges."""
+    """Says, for one task, which machines it may use, why it may not use the others, and what each model charges."""
     FindCures: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.FindCuresRequest, _scheduler_pb2.FoundCures]
-    """Says which changes would give a waiting task a machine, each tried with a round in a copy of the solver's process.
-    One search at a time: RESOURCE_EXHAUSTED while another runs. Solvers of an older release do not know this call.
+    """Says which changes would give a waiting task a machine; each is tried with a round in a copy of the solver's
+    process. Only one search runs at a time: the call ends with RESOURCE_EXHAUSTED while another runs. Solvers of an
+    older release do not know this call.
     """
     ListState: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.ListStateRequest, _scheduler_pb2.ListStateResponse]
-    """Lists what the solver knows of a cluster."""
+    """Lists what the solver knows about a cluster."""
     ExportNetwork: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.ExportNetworkRequest, _scheduler_pb2.ExportNetworkResponse]
-    """Exports the network of the last solve as DIMACS text ("p min" format, node and arc comments included)."""
+    """Exports the network of the last solve as DIMACS text ("p min" format, including node and arc comments)."""
     ListRounds: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.ListRoundsRequest, _scheduler_pb2.ListRoundsResponse]
-    """Lists figures of the last rounds. Solvers of an older release do not know this call and the next."""
+    """Lists figures of the last rounds. Solvers of an older release know neither this call nor DescribeFlow."""
     DescribeFlow: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.DescribeFlowRequest, _scheduler_pb2.RoundFlow]
-    """Says what the flow of the last round that placed anything came to: who went where, at what price, what kept others
-    away. Of large rounds it is kept only while somebody asks for it.
+    """Describes the flow of the last round that placed anything: which tasks went to which machines, at what price, and
+    what kept others away. The flow of a large round is kept only while clients ask for flows.
     """
     DeleteCluster: _grpc.UnaryUnaryMultiCallable[_scheduler_pb2.DeleteClusterRequest, _scheduler_pb2.DeleteClusterResponse]
-    """Forgets a cluster whose sessions have all ended. FAILED_PRECONDITION while one is open, NOT_FOUND for an unknown one."""
+    """Forgets a cluster whose sessions have all ended. The call ends with FAILED_PRECONDITION while a session is open,
+    and with NOT_FOUND for an unknown cluster.
+    """
 
 @_typing.type_check_only
 class SchedulerAsyncStub(SchedulerStub):
@@ -75,29 +79,32 @@ class SchedulerAsyncStub(SchedulerStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Session: _aio.StreamStreamMultiCallable[_scheduler_pb2.ClientMessage, _scheduler_pb2.ServerMessage]  # type: ignore[assignment]
-    """One driver's session with one cluster's state. The client speaks first, with Hello."""
+    """Opens one driver's session with one cluster's state. The client sends the first message, Hello."""
     Schedule: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.ScheduleRequest, _scheduler_pb2.RoundResult]  # type: ignore[assignment]
-    """Runs a round now and returns its result. Its deltas are also assumed, as those of any other round, and are sent
-    on the session stream of the cluster if one is open.
+    """Runs a round now and returns its result. As after any other round, its placements are assumed, and its deltas are
+    sent on the cluster's session stream if one is open.
     """
     Explain: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.ExplainRequest, _scheduler_pb2.Explanation]  # type: ignore[assignment]
-    """Says, for one task, which machines it may use, why not the others, and what each model charges."""
+    """Says, for one task, which machines it may use, why it may not use the others, and what each model charges."""
     FindCures: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.FindCuresRequest, _scheduler_pb2.FoundCures]  # type: ignore[assignment]
-    """Says which changes would give a waiting task a machine, each tried with a round in a copy of the solver's process.
-    One search at a time: RESOURCE_EXHAUSTED while another runs. Solvers of an older release do not know this call.
+    """Says which changes would give a waiting task a machine; each is tried with a round in a copy of the solver's
+    process. Only one search runs at a time: the call ends with RESOURCE_EXHAUSTED while another runs. Solvers of an
+    older release do not know this call.
     """
     ListState: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.ListStateRequest, _scheduler_pb2.ListStateResponse]  # type: ignore[assignment]
-    """Lists what the solver knows of a cluster."""
+    """Lists what the solver knows about a cluster."""
     ExportNetwork: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.ExportNetworkRequest, _scheduler_pb2.ExportNetworkResponse]  # type: ignore[assignment]
-    """Exports the network of the last solve as DIMACS text ("p min" format, node and arc comments included)."""
+    """Exports the network of the last solve as DIMACS text ("p min" format, including node and arc comments)."""
     ListRounds: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.ListRoundsRequest, _scheduler_pb2.ListRoundsResponse]  # type: ignore[assignment]
-    """Lists figures of the last rounds. Solvers of an older release do not know this call and the next."""
+    """Lists figures of the last rounds. Solvers of an older release know neither this call nor DescribeFlow."""
     DescribeFlow: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.DescribeFlowRequest, _scheduler_pb2.RoundFlow]  # type: ignore[assignment]
-    """Says what the flow of the last round that placed anything came to: who went where, at what price, what kept others
-    away. Of large rounds it is kept only while somebody asks for it.
+    """Describes the flow of the last round that placed anything: which tasks went to which machines, at what price, and
+    what kept others away. The flow of a large round is kept only while clients ask for flows.
     """
     DeleteCluster: _aio.UnaryUnaryMultiCallable[_scheduler_pb2.DeleteClusterRequest, _scheduler_pb2.DeleteClusterResponse]  # type: ignore[assignment]
-    """Forgets a cluster whose sessions have all ended. FAILED_PRECONDITION while one is open, NOT_FOUND for an unknown one."""
+    """Forgets a cluster whose sessions have all ended. The call ends with FAILED_PRECONDITION while a session is open,
+    and with NOT_FOUND for an unknown cluster.
+    """
 
 class SchedulerServicer(metaclass=_abc_1.ABCMeta):
     """---------------------------------------------------------------------------------------------------------------
@@ -110,7 +117,7 @@ class SchedulerServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_scheduler_pb2.ClientMessage],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_scheduler_pb2.ServerMessage], _abc.AsyncIterator[_scheduler_pb2.ServerMessage]]:
-        """One driver's session with one cluster's state. The client speaks first, with Hello."""
+        """Opens one driver's session with one cluster's state. The client sends the first message, Hello."""
 
     @_abc_1.abstractmethod
     def Schedule(
@@ -118,8 +125,8 @@ class SchedulerServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_pb2.ScheduleRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.RoundResult, _abc.Awaitable[_scheduler_pb2.RoundResult]]:
-        """Runs a round now and returns its result. Its deltas are also assumed, as those of any other round, and are sent
-        on the session stream of the cluster if one is open.
+        """Runs a round now and returns its result. As after any other round, its placements are assumed, and its deltas are
+        sent on the cluster's session stream if one is open.
         """
 
     @_abc_1.abstractmethod
@@ -128,7 +135,7 @@ class SchedulerServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_pb2.ExplainRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.Explanation, _abc.Awaitable[_scheduler_pb2.Explanation]]:
-        """Says, for one task, which machines it may use, why not the others, and what each model charges."""
+        """Says, for one task, which machines it may use, why it may not use the others, and what each model charges."""
 
     @_abc_1.abstractmethod
     def FindCures(
@@ -136,8 +143,9 @@ class SchedulerServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_pb2.FindCuresRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.FoundCures, _abc.Awaitable[_scheduler_pb2.FoundCures]]:
-        """Says which changes would give a waiting task a machine, each tried with a round in a copy of the solver's process.
-        One search at a time: RESOURCE_EXHAUSTED while another runs. Solvers of an older release do not know this call.
+        """Says which changes would give a waiting task a machine; each is tried with a round in a copy of the solver's
+        process. Only one search runs at a time: the call ends with RESOURCE_EXHAUSTED while another runs. Solvers of an
+        older release do not know this call.
         """
 
     @_abc_1.abstractmethod
@@ -146,7 +154,7 @@ class SchedulerServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_pb2.ListStateRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.ListStateResponse, _abc.Awaitable[_scheduler_pb2.ListStateResponse]]:
-        """Lists what the solver knows of a cluster."""
+        """Lists what the solver knows about a cluster."""
 
     @_abc_1.abstractmethod
     def ExportNetwork(
@@ -154,7 +162,7 @@ class SchedulerServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_pb2.ExportNetworkRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.ExportNetworkResponse, _abc.Awaitable[_scheduler_pb2.ExportNetworkResponse]]:
-        """Exports the network of the last solve as DIMACS text ("p min" format, node and arc comments included)."""
+        """Exports the network of the last solve as DIMACS text ("p min" format, including node and arc comments)."""
 
     @_abc_1.abstractmethod
     def ListRounds(
@@ -162,7 +170,7 @@ class SchedulerServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_pb2.ListRoundsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.ListRoundsResponse, _abc.Awaitable[_scheduler_pb2.ListRoundsResponse]]:
-        """Lists figures of the last rounds. Solvers of an older release do not know this call and the next."""
+        """Lists figures of the last rounds. Solvers of an older release know neither this call nor DescribeFlow."""
 
     @_abc_1.abstractmethod
     def DescribeFlow(
@@ -170,8 +178,8 @@ class SchedulerServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_pb2.DescribeFlowRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.RoundFlow, _abc.Awaitable[_scheduler_pb2.RoundFlow]]:
-        """Says what the flow of the last round that placed anything came to: who went where, at what price, what kept others
-        away. Of large rounds it is kept only while somebody asks for it.
+        """Describes the flow of the last round that placed anything: which tasks went to which machines, at what price, and
+        what kept others away. The flow of a large round is kept only while clients ask for flows.
         """
 
     @_abc_1.abstractmethod
@@ -180,6 +188,8 @@ class SchedulerServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_pb2.DeleteClusterRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_pb2.DeleteClusterResponse, _abc.Awaitable[_scheduler_pb2.DeleteClusterResponse]]:
-        """Forgets a cluster whose sessions have all ended. FAILED_PRECONDITION while one is open, NOT_FOUND for an unknown one."""
+        """Forgets a cluster whose sessions have all ended. The call ends with FAILED_PRECONDITION while a session is open,
+        and with NOT_FOUND for an unknown cluster.
+        """
 
 def add_SchedulerServicer_to_server(servicer: SchedulerServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
