@@ -349,8 +349,8 @@ class JobGroup:
     """
     expected_alike: bool = False
     """Whether the tasks that do not exist yet will request what the present tasks do. If so, or if all tasks exist,
-    none is placed unless all would fit. If tasks to come will request something else, domains in which all expected
-    tasks would fit come first; if there are none, domains in which all existing tasks fit are used. For a group of
+    none is placed unless all would fit. If tasks to come will request something else, domains come first in which all
+    expected tasks would fit. If there are none, domains are used in which all existing tasks fit. For a group of
     groups: whether all that are expected begin together.
     """
     divided: tuple[tuple[str, LevelRule], ...] = ()

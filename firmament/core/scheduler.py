@@ -190,8 +190,8 @@ class Scheduler(ClusterQuestions):
     def open_round(self, only: frozenset[TaskClass] | None = None, *, whole: bool = True) -> OpenRound:
         """Take a snapshot of the cluster for the tasks that could be placed now.
 
-        ``only``: tasks of other classes are left out. Callers use ``only`` to find the class with which rounds fail:
-        such a round is solved but not closed, and ``try_all_again`` is called after the last of these rounds. If
+        ``only``: tasks of other classes are left out. Callers use ``only`` to find the class with which rounds fail.
+        Such a round is solved but not closed, and ``try_all_again`` is called after the last of these rounds. If
         ``whole`` is False, a few plain tasks may be placed without a snapshot, and so without a flow to show. A round
         without a snapshot must be closed before anything else happens; otherwise it places nothing.
         """

@@ -340,8 +340,8 @@ def add_service(service: SchedulerService, server: grpc.aio.Server) -> None:
     """Register the methods of ``service`` with ``server`` as the answers to the calls of their names.
 
     The function does what the generated ``add_SchedulerServicer_to_server`` does, but also accepts serialised
-    messages: results of rounds are large, and the event loop's thread, which would serialise them, must answer health
-    checks.
+    messages. Results of rounds are large, and the event loop's thread, which would otherwise serialise them, must
+    answer health checks.
     """
     described = pb.DESCRIPTOR.services_by_name["Scheduler"]
     handlers = {

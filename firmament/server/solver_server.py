@@ -74,7 +74,7 @@ def steady_clock(wall: Callable[[], float], monotonic: Callable[[], float]) -> C
     """Return a clock of seconds since the epoch that starts at ``wall`` and continues with ``monotonic``.
 
     Waits, back-offs and time-outs are differences of times. If the system's clock were turned back by an hour, a task
-    whose binding has failed would wait for that hour; if it were turned forward, gangs that are being bound would be
+    with a failed binding would wait for that hour. If it were turned forward, gangs that are being bound would be
     given up.
     """
     offset = wall() - monotonic()

@@ -1,7 +1,7 @@
 """Manages memory that two processes share, and lays out a flow problem in it.
 
-The memory has no name in any file system: the worker inherits its file descriptor, and the system frees it when the
-last process that holds it ends, for whatever reason. The size of /dev/shm, which containers keep small, does not
+The memory has no name in any file system: the worker inherits its file descriptor. The system frees the memory when
+the last process that holds it ends, for whatever reason. The size of /dev/shm, which containers keep small, does not
 limit it.
 """
 

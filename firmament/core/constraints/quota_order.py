@@ -1,8 +1,9 @@
 """Orders the tasks that wait for quota: first those within their own quota, then those that borrow, by share.
 
 The *share* of a quota says how much it and the quotas below it borrow. For each resource, the borrowed amount over
-all flavors is divided by what the quota above could lend; the share is the largest ratio, divided by the quota's
-weight. If fair shares count, shares are compared from the root of the tree down, with the task in question added.
+all flavors is divided by what the quota above could lend. The share is the largest of these ratios, divided by the
+quota's weight. If fair shares count, shares are compared from the root of the tree down, with the task in question
+added.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A tree of quotas that lend and borrow, and what is in use; each column stands for a flavor and a resource.
 
-What a quota lends passes through its parent. So each quota has two amounts: a *local quota*, which it never lends,
-and a *subtree quota*, which is all that it and the quotas below it bring in. Use counts first against the local
-quota; only the use beyond it also counts at the parent. With ``S`` the subtree quota, ``L`` the local quota, ``U``
-the use, and ``B`` the most that a quota may borrow, the available amount is:
+What a quota lends passes through its parent. So each quota has two amounts. It never lends its *local quota*; its
+*subtree quota* is all that it and the quotas below it bring in. Use counts first against the local quota; only the
+use beyond it also counts at the parent. With ``S`` the subtree quota, ``L`` the local quota, ``U`` the use, and ``B``
+the most that a quota may borrow, the available amount is:
 
 * at a root ``S - U``;
 * at any other quota ``max(0, L - U) + min(available at its parent, (S - L) - max(0, U - L) + B)``;

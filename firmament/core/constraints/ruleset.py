@@ -42,8 +42,8 @@ class Exclusion:
 class Attraction:
     """A task may only enter domains in which each of ``counters`` counts a task.
 
-    While none of the counters counts any task anywhere, a task that they would count itself (``own``) may enter any
-    domain: the first task of a group that wants to stay together.
+    A task that the counters would count itself (``own``) may enter any domain while none of them counts a task
+    anywhere. Otherwise the first task of a group that wants to stay together could never be placed.
     """
 
     counters: tuple[int, ...]

@@ -105,8 +105,8 @@ def _apply(cluster: Cluster, event: Event) -> None:
             cluster.drop_record(kind, name)
 
 
-# --- Checks before any event is applied: each event must be valid after those before it, and the cluster must stay
-# within its limits, so that no driver uses up the memory of all.
+# --- Checks before any event is applied. Each event must be valid after those before it. The cluster must stay within
+# its limits, so that no driver uses up the memory of all.
 
 
 def validate(events: Sequence[Event], known: ClassTable) -> bool:

@@ -1,12 +1,12 @@
 """Reserves machines for whole gangs that other tasks keep overtaking.
 
-A gang of small tasks has the same problem as a single large task: while other tasks come and go, there is never
-enough free capacity for all its members at once. If a number of rounds have passed over a gang, the next round looks
-for machines that can take all members that the gang lacks, once the tasks expected to end there have ended (see
-``placement.gang_room``). The reserved machines are closed to all other tasks of the same or lower priority, so that
-they drain. Reserved machines are open again when the gang is placed, the reservation lapses, or the capacity can no
-longer become free. The bound on the waiting time: the gang is placed at the latest when every task that ran on the
-reserved machines at the time of the reservation has ended, unless the reservation lapses before.
+A gang of small tasks has the same problem as a single large task. While other tasks come and go, there is never
+enough free capacity for all members at once. If a number of rounds have passed over a gang, the next round looks for
+machines to reserve. They must be able to take all members that the gang lacks, once the tasks expected to end there
+have ended (see ``placement.gang_room``). The reserved machines are closed to all other tasks of the same or lower
+priority, so that they drain. Reserved machines are open again when the gang is placed, the reservation lapses, or the
+capacity can no longer become free. The bound on the waiting time: when every task that ran on the reserved machines
+at the time of the reservation has ended, the gang is placed, unless the reservation has lapsed before.
 
 At any time, at most one machine in ``MACHINES_PER_GANG_MACHINE`` is reserved for gangs; a single gang may have more
 if it needs them. Namespaces take turns, so that many gangs of one namespace do not delay those of others. If a gang
@@ -218,8 +218,8 @@ class GangReservations:
     ) -> None:
         """Reserve what a round has found for gangs that were due (by job).
 
-        If a round found nothing for a gang, the count of rounds that passed over it begins anew, and so do the counts
-        of all equal gangs, so that no round searches for them in vain. If a gang fits only on machines reserved for
+        If a round found nothing for a gang, the count of rounds that passed over it begins anew. So do the counts of
+        all equal gangs, so that no round searches for them in vain. If a gang fits only on machines reserved for
         other gangs, it waits for these reservations to end, and comes next.
         """
         sought, self.sought = self.sought, frozenset()

@@ -89,7 +89,7 @@ def select_foremost(cluster: Cluster, waiting: Int64) -> tuple[Int64, int | None
 
     Capacity may be kept for a nominated task of another scheduler, or for a gang that restarts; it is then closed to
     tasks of at most the same priority. So tasks above and below the priority of kept capacity cannot share a round,
-    which counts one amount as free for all its tasks; those below take part in a later round
+    because a round counts one amount as free for all its tasks. The tasks below take part in a later round
     (``firmament.core.requeue.turns``). A gang counts with the priority of its most important member.
     """
     if not len(waiting):
@@ -136,10 +136,10 @@ def count_gangs_alike(cluster: Cluster, waiting: Int64) -> Int64:
 def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int64:
     """Return whether each of the ``waiting`` tasks (rows) is within its namespace's fair share: int64[N].
 
-    2: the task is within the share of its namespace by weight, given all that others want, even if they fit nowhere
-    now; so a namespace keeps its claim while its tasks are unschedulable. 1: the task is within its namespace's share
-    only if other namespaces get no more than their tasks in this round want. 0: the task is beyond the share. Within
-    a namespace, the most important and longest waiting tasks count first.
+    2: the task is within the share that its namespace has by weight, given all that others want, even if they fit
+    nowhere now. So a namespace keeps its claim while its tasks are unschedulable. 1: the task is within its
+    namespace's share only if other namespaces get no more than their tasks in this round want. 0: the task is beyond
+    the share. Within a namespace, the most important and longest waiting tasks count first.
     """
     tasks = cluster.tasks
     names, of_class = _namespaces(cluster)

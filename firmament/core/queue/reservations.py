@@ -1,15 +1,14 @@
 """Reserves machines for tasks that other tasks keep overtaking, as EASY backfill does.
 
 If small tasks arrive without end, a large task never fits: whatever becomes free on a machine, a small task takes it.
-When a number of rounds have passed over the large task, the machine that lacks least for it is closed to all other
-tasks of the same or lower priority, so that the machine drains. A machine is reserved only if it will be large enough
-once the tasks expected to end there have ended, and only as long as that holds. The bound on the waiting time: the
-task is placed at the latest when every task that ran on the reserved machine at the time of the reservation has
-ended, unless the reservation lapses before. A reservation lapses after ``reserve_for`` seconds, or after
-``reserve_for_rounds`` rounds that placed something. When a reservation has lapsed, the count of rounds that passed
-over the task begins anew. In the count of rounds that passed over a task, several rounds in quick succession count as
-one. For gangs, machines are reserved for the whole gang (``gang_reservations``). No machine is reserved for tasks
-that lack quota.
+When a number of rounds have passed over the large task, the machine that lacks least for it is reserved. It is closed
+to all other tasks of the same or lower priority, so that it drains. A machine is reserved only if it will be large
+enough once the tasks expected to end there have ended, and only as long as that holds. The bound on the waiting time:
+when every task that ran on the reserved machine at the time of the reservation has ended, the task is placed, unless
+the reservation has lapsed before. A reservation lapses after ``reserve_for`` seconds, or after ``reserve_for_rounds``
+rounds that placed something. When a reservation has lapsed, the count of rounds that passed over the task begins
+anew. In the count of rounds that passed over a task, several rounds in quick succession count as one. For gangs,
+machines are reserved for the whole gang (``gang_reservations``). No machine is reserved for tasks that lack quota.
 
 Backfill: if it is known when the task will fit at the latest (``stated_ends``), tasks that will have ended by then
 may use the reserved machine meanwhile (``list_closed_rows``).
@@ -38,8 +37,8 @@ from firmament.core.state.tasks import UNGROUPED, TaskPhase
 from firmament.core.state.waiting import count_anew, pass_over
 
 MACHINES_PER_RESERVATION = 200
-"""At most one machine in this many is reserved at a time, but at least one may be: a machine that drains for one task
-is lost to all others."""
+"""At most one machine in this many is reserved at a time, but always at least one may be. A machine that drains for
+one task is lost to all others."""
 
 
 @dataclass(slots=True)

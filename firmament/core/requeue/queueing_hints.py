@@ -1,8 +1,8 @@
 """Keeps unschedulable tasks out of rounds until an event could help them.
 
 A class is requeued when a machine that changed (or has more free) would now take one of its tasks. The check is exact
-except for models' filters and joint rows. A class with rules about other tasks is also requeued when such a task has
-come to any machine or left one, or when the domains of a label change.
+except for models' filters and joint rows. A class with rules about other tasks is also requeued when such another
+task has come to any machine or left one, and when the domains of a label change.
 """
 
 from __future__ import annotations

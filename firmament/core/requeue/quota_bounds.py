@@ -52,7 +52,7 @@ class QuotaBounds:
     def select(self, cls: int, members: Int64) -> Int64:
         """Return those of a class's waiting tasks ``members`` (rows) that should be tried, judged by quotas alone.
 
-        If tasks or gangs are equal, only the oldest are returned, as many as there can be quota for; once the oldest
+        If tasks or gangs are equal, only the oldest are returned, as many as there can be quota for. When the oldest
         are placed, the others are judged again. If a queue may evict others to get quota, at least one task is
         returned; rounds make sure that they evict nobody in vain. If a queue is strict about the order of its tasks,
         all of them are returned, or none.

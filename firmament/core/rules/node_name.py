@@ -2,7 +2,7 @@
 
 For tasks confined to machines by name, kube-scheduler looks only at the named machines. Thousands of classes may
 differ in nothing but the one machine that each names. So shapes do not include the machines to which a class is
-confined (pins), and no row over all machines is kept for them: each class lists its machines.
+confined (pins), and no row over all machines is kept for pins. Each class lists its own machines.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """InterPodAffinity: tasks that must, should, must not or should rather not be where certain other tasks are.
 
-Terms work in both directions. A waiting class obeys its own terms, and the terms of every other class that select it,
-whether that class waits or has tasks on machines, and whichever scheduler placed them. Terms with equal content share
-counters.
+Terms work in both directions. A waiting class obeys its own terms, and the terms of every other class that select it.
+The other class may wait or have tasks on machines, and any scheduler may have placed them. Terms with equal content
+share counters.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ DEFAULT: tuple[NodeRule, ...] = (
     StorageCapacity(),
     ImageLocality(),
 )
-"""All rules about machines. If several rules refuse a machine to a task, messages name only the first: the one whose
+"""All rules about machines. If several rules refuse a machine to a task, messages name only one: the rule whose
 reason has the earliest stage, and among equal stages the earliest in this list. Rules whose answers do not last are
 at the end."""
 

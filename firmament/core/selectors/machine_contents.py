@@ -5,8 +5,9 @@ between two thresholds. Each size is scaled by the share of machines that have t
 rare image does not attract all tasks.
 
 As in kube-scheduler's VolumeBinding, a machine is suitable if storage that it reaches can hold a volume as large as
-the largest needed one (`hasEnoughCapacity`). If capacities are stated for scoring, a machine's score is the mean over
-a task's storage classes of the share that stays unused, 0 to 100 (`StorageCapacityScoring`, default shape).
+the largest needed one (`hasEnoughCapacity`). If capacities are stated for scoring, each storage class of a task gets
+the share that stays unused, 0 to 100. A machine's score is the mean of these shares (`StorageCapacityScoring`,
+default shape).
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def describe_gangs(cluster: Cluster, rows: Int64, jobs: Sequence[str]) -> dict[s
 def _split_trees(
     cluster: Cluster, rows: Int64, jobs: Sequence[Job], elsewhere: Sequence[Int64], flat: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the fields about gangs with those groups of trees as further gangs that may leave separately.
+    """Return the fields about gangs; groups of trees that may leave separately count as further gangs.
 
     ``jobs``: the gangs of ``flat``. ``elsewhere``: rows of their tasks on machines that are not in ``rows``.
     """

@@ -77,7 +77,7 @@ class Cluster:
     Invariant: ``machines.used`` is the sum of the requests of the bound and assumed tasks whose machine is known.
     ``machines.unstated`` is the sum of what these tasks are assumed to need beyond their requests. A task bound to an
     unknown machine is kept aside, and counts once the machine appears. A record of a kind that some model needs may
-    make tasks fit on any machine; a record of a kind in ``needs.arrivals`` concerns only the machine with its name.
+    make tasks fit on any machine. A record of a kind in ``needs.arrivals`` concerns only the machine with its name.
     Use over periods is kept only if some model needs the ``load``; the use of tasks, if some model needs ``load`` or
     ``unseen``. ``last_came``: arrival number of the last task or record; it orders arrivals like ``tasks.came``.
     """

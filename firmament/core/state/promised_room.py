@@ -119,7 +119,7 @@ class PromisedRoom:
 
     A promise counts only while its task is pending; once the task is assumed there again, it uses the capacity
     itself. A task to which capacity is ``owed`` (see ``TaskTable``) gets a promise wherever it loses its machine,
-    even if victims left another machine for it: waiting tasks may move, or be rearranged after a restart.
+    even if victims left another machine for it. A waiting task may move, or be rearranged after a restart.
 
     ``others``: what other schedulers keep for their tasks.
     """

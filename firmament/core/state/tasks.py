@@ -268,7 +268,7 @@ TaskTable.COLUMNS = {name: _KINDS[kind] for name, kind in TaskTable.__annotation
 def _index() -> dict[str, int]:
     """Return an empty dict that stores the hash of each key.
 
-    A dict with only texts as keys reads the hash from each text, and 100,000 texts are spread over the memory, so
+    A dict with only texts as keys reads the hash from each text. Since 100,000 texts are spread over the memory,
     adding 10,000 texts would take half as long again.
     """
     index: dict[object, int] = {None: 0}

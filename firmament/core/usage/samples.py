@@ -1,7 +1,7 @@
 """Keeps the measured use of machines and tasks: the last report of each, and a history where reports lack statistics.
 
 A report about a machine also contains the use of its tasks. A report gets a number (*stamp*), which the figures of
-its tasks share. A task's figures are valid while their stamp is that of its machine, so a new report, a move, or a
+its tasks share. A task's figures are valid while their stamp is that of its machine. So a new report, a move, or a
 new machine of the same name makes old figures invalid.
 """
 

@@ -29,7 +29,7 @@ _FIRST_RETRY = 0.1
 _LAST_RETRY = 10.0
 _IDLE_PAUSE = 1.0
 _BACKLOG = 500
-"""If more placements than this have no report yet, the driver is busy for longer than a round takes: an API server
+"""If more placements than this have no report yet, the driver is busy for longer than a round takes. An API server
 needs 0.1 to 0.3 s for this many bindings.
 """
 _BACKLOG_PAUSE = 0.005
@@ -39,7 +39,7 @@ _COARSE = 0.0005
 """Below this number of seconds, a wait is a busy loop, because an event loop's time-outs are rounded up to whole
 milliseconds.
 
-During longer waits the loop sleeps, though it then wakes up to half a millisecond late: a busy loop of a whole
+During longer waits the loop sleeps, though it then wakes up to half a millisecond late. A busy loop of a whole
 millisecond would cost a tenth of a round of one task.
 """
 

@@ -2,7 +2,7 @@
 
 The class implements `Ledger`, the interface for shared capacity that joint rows cannot express. If a machine shares
 no devices with other machines, its state does not depend on the order of its tasks. Devices that several machines
-see, and claims that several tasks share, are allocated as soon as they are booked: all tasks of a claim must go where
+see, and claims that several tasks share, are allocated as soon as they are booked. All tasks of a claim must go where
 the first one went.
 """
 

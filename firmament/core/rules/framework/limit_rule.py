@@ -2,7 +2,7 @@
 
 The limit may be that of a machine, of several machines or of the cluster.
 
-A rule about amounts states joint rows for a round: each machine belongs to a row, each row has a limit, and each task
+A rule about amounts states joint rows for a round. Each machine belongs to a row, each row has a limit, and each task
 takes an amount of the row of its machine. All stages of a round keep to the limits: the flow, joint admission,
 preemption, explanations and the final check. A limit of the whole cluster is one row that all machines share.
 `find_quotas` states limits that form a tree, and whose amounts tasks give back when they end.

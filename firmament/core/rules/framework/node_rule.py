@@ -34,8 +34,8 @@ class MachineRefusal(NamedTuple):
 class NodeRule(ABC):
     """A rule that refuses machines to tasks, whatever runs on the machines.
 
-    A rule declares which fields it reads. A rule's answers, arrays over all machines, may depend on no other fields:
-    otherwise cached answers would be outdated.
+    A rule declares which fields it reads. A rule's answers, arrays over all machines, may depend on no other fields
+    than it declares: otherwise cached answers would be outdated.
     """
 
     name: ClassVar[str]

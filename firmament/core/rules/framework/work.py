@@ -1,8 +1,8 @@
 """Estimates how much work a class causes in a round: how many looks at each machine its terms take. The budgets of
 namespaces use these estimates.
 
-The unit is one look at one machine. A round looks at every machine once for a class that states only requests, and
-once more for each term, expression or counter that it has to compare with the machine. The numbers of looks were
+The unit is one look at one machine. For a class that states only requests, a round looks at every machine once. It
+looks once more for each term, expression or counter that it must compare with the machine. The numbers of looks were
 measured with the kinds of tasks of `python -m benchmarks hostile`; real times per look differ by at most a factor of
 three.
 """

@@ -3,7 +3,7 @@
 A round places all members that a gang needs, or none. If the driver reports that a member's binding was refused, the
 member keeps its machine and is bound there again, a few times (see ``Rebinding``). After that it is placed anew, like
 any member of a running gang that has lost its machine. A gang is whole once enough members are bound; from then on
-the solver never gives it up, and replacements join it. If a gang is not whole in time, the solver gives it up: it
+the solver never gives it up, and replacements join it. If a gang is not whole in time, the solver gives it up. It
 evicts the bound members (if so configured), and all the gang's tasks wait for a while before they are tried again.
 """
 

@@ -2,8 +2,8 @@
 
 The requests of all tasks with a machine count as used, even if the machine is unknown at present. If several flavors
 cover a task's machine, no record says which of them the task took. So tasks with the fewest possible flavors are
-counted first, and among them the tasks that were placed first; the result is the flavors that were decided, or a
-better choice.
+counted first, and among them the tasks that were placed first. The resulting flavors are those that were decided, or
+a better choice.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A task requests one attachment per volume, as a resource. A task's class says which of its volumes are shared, and
 machines say which volumes are attached to them. How many attachments a task saves differs between machines, which
 requests cannot express. So in a round, the machines concerned offer additional attachments, as many as tasks could
-save, and joint rows limit all tasks on such a machine to the attachments that are really left. If a shared volume is
+save. Joint rows limit all tasks on such a machine to the attachments that are really left. If a shared volume is
 attached to no machine yet, each of its tasks counts with an attachment of its own until the next round.
 
 Attachments are a resource: ``node_resources`` refuses machines that have too few, and ``reasons.lack_of`` names the

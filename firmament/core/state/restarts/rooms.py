@@ -8,8 +8,8 @@ tasks may take the kept room, as they may also evict running members. The driver
 A round counts one amount as free on each machine, the same for all its tasks. So if room is kept for several jobs, a
 round has tasks of only one of these jobs, and no other tasks (``firmament.core.requeue.turns``). In a round for such
 a job, its own kept room is free, and the kept room of all other jobs counts as used. Ports and claims of devices are
-no amounts: a machine where a gang's port or devices are kept is closed to tasks that ask for the same port, or that
-claim devices.
+no amounts. So a machine where a gang's port or devices are kept is closed to tasks that ask for the same port, or
+that claim devices.
 """
 
 from __future__ import annotations

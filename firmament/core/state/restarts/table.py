@@ -96,10 +96,10 @@ def _list_taken(table: RoomTable, tasks: TaskTable) -> list[int]:
 
     Between the decision and the removal of a record, after the driver has seen the member on its machine, both the
     member and the kept room would count. The driver ends one kept room for each member that comes. So on each
-    machine, one of a job's kept rooms counts as taken for each task of the job that is assumed there and not older
-    than the kept room. All other kept rooms of the job will end too if at least as many members are placed elsewhere;
-    then these kept rooms also count as taken. Members for which other tasks are being evicted do not count here, as
-    they may lose their machines.
+    machine, each assumed task of a job makes one of the job's kept rooms there count as taken, unless the task is
+    older than the kept room. All other kept rooms of the job will end too if at least as many members are placed
+    elsewhere; then these kept rooms also count as taken. Members for which other tasks are being evicted do not count
+    here, as they may lose their machines.
     """
     taken: list[int] = []
     left = {job: list(indices) for job, indices in table.of_job.items()}

@@ -166,8 +166,8 @@ class StateTable:
     def count_served(self, number: int, demand: Demand) -> int:
         """Return how many more tasks with ``demand`` a state serves: exact if the state has no tasks.
 
-        If the state has tasks, the result is a lower bound, and at least 1 if one more task is served: with other
-        devices for these tasks, more might be served.
+        If the state has tasks, the result is a lower bound, and at least 1 if one more task is served. If those tasks
+        got other devices, more tasks might be served.
         """
         state = self.states[number]
         chain = []
