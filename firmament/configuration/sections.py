@@ -65,8 +65,9 @@ class FairShareSection(Section):
 
 
 class LimitSection(Section):
-    """Limits for clients. If a client exceeds a limit, the server refuses it with a message that names the limit; all
-    other clients go on.
+    """Limits for clients.
+
+    If a client exceeds a limit, the server refuses it with a message that names the limit; all other clients go on.
     """
 
     hello_timeout: PositiveDuration = 10.0

@@ -1,3 +1,4 @@
-"""The scheduling core: takes events, and returns the results of rounds. The core does no I/O and has no clock of its
-own.
+"""The scheduling core: takes events, and returns the results of rounds.
+
+The core does no I/O and has no clock of its own.
 """

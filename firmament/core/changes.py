@@ -15,8 +15,9 @@ from firmament.core.model import Machine, TaskClass
 
 
 class CureKind(Enum):
-    """What a change concerns: the task, a machine, or the machines of other tasks. Cures are listed in the order of
-    the kinds below.
+    """What a change concerns: the task, a machine, or the machines of other tasks.
+
+    Cures are listed in the order of the kinds below.
     """
 
     CORRECT = "correct-selector"

@@ -39,8 +39,9 @@ class FairShare:
 
 @dataclass(frozen=True, slots=True)
 class SizeLimits:
-    """The most objects of each kind; the limit on tasks also applies to jobs. ``record_bytes``: the most bytes of one
-    record.
+    """The most objects of each kind; the limit on tasks also applies to jobs.
+
+    ``record_bytes``: the most bytes of one record.
     """
 
     tasks: int = defaults.MOST_TASKS

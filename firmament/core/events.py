@@ -14,8 +14,9 @@ from firmament.core.model import Job, Machine, TaskClass
 
 
 class InvalidEventError(ValueError):
-    """An event cannot be applied; the message names the object and the field. No event of its batch has been
-    applied.
+    """An event cannot be applied; the message names the object and the field.
+
+    No event of its batch has been applied.
     """
 
 
@@ -28,8 +29,9 @@ class MachineUpserted:
 
 @dataclass(frozen=True, slots=True)
 class MachineRemoved:
-    """A machine no longer exists. Tasks on the machine are remembered, and count again if it returns before they
-    end.
+    """A machine no longer exists.
+
+    Tasks on the machine are remembered, and count again if it returns before they end.
     """
 
     name: str

@@ -16,8 +16,9 @@ from firmament.core.model import PODS, Taint
 
 
 class Stage(IntEnum):
-    """The position of a filter in kube-scheduler's order. Filters of models, which kube-scheduler does not have, run
-    last.
+    """The position of a filter in kube-scheduler's order.
+
+    Filters of models, which kube-scheduler does not have, run last.
     """
 
     NAMED = 0
@@ -154,8 +155,9 @@ def by_limit(words: str) -> StatedReason:
 
 
 def by_kept_room(name: str, until: str) -> StatedReason:
-    """Return the reason for a machine where capacity is kept for a restarting gang. ``name``: the gang's name; "" for
-    a gang of another namespace.
+    """Return the reason for a machine where capacity is kept for a restarting gang.
+
+    ``name``: the gang's name; "" for a gang of another namespace.
     """
     gang = f"restarting gang {name}" if name else "a restarting gang of another namespace"
     return by_limit(f"node(s) kept room for {gang} until {until}")

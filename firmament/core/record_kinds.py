@@ -1,7 +1,7 @@
-"""Defines the kinds of records that the core itself reads, and their payloads. Other kinds of records are for cost
-models.
+"""Defines the kinds of records that the core itself reads, and their payloads.
 
-A record is a JSON text with a kind and a name that a driver sends (``RecordUpserted`` in ``events``).
+Other kinds of records are for cost models. A record is a JSON text with a kind and a name that a driver sends
+(``RecordUpserted`` in ``events``).
 """
 
 from __future__ import annotations

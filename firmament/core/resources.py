@@ -126,10 +126,10 @@ bits."""
 
 
 class SaturatingSums:
-    """Sums by row and column that never overflow. ``cells``: int64[rows, K]; a sum above `CEILING` is shown as
-    `CEILING`.
+    """Sums by row and column that never overflow.
 
-    The true sum is remembered: the cell shows it again once enough has been subtracted.
+    ``cells``: int64[rows, K]; a sum above `CEILING` is shown as `CEILING`. The true sum is remembered: the cell shows
+    it again once enough has been subtracted.
     """
 
     def __init__(self, rows: int, columns: int) -> None:

@@ -102,10 +102,10 @@ def _room_to_keep(
 def _figures(
     problem: PlacementProblem, placed: Placed, assignments: Assignments, seconds: float
 ) -> RoundStats:
-    """Return the figures of a round. ``assignments``: the result of the searches that improved the placement.
-    ``seconds``: the time of the searches that improved the assignments.
+    """Return the figures of a round.
 
-    The classes of the ``first`` flow of ``placed`` are those of the problem.
+    ``assignments``: the result of the searches that improved the placement. ``seconds``: the time of the searches
+    that improved the assignments. The classes of the ``first`` flow of ``placed`` are those of the problem.
     """
     figures, first = placed.figures, placed.first
     certified = not figures.time_limited if first is None else first.outcome.certified

@@ -1,8 +1,8 @@
-"""Computes shortest paths by the Bellman-Ford algorithm, on whole blocks of arcs at once. Costs may be negative;
-negative cycles are not allowed.
+"""Computes shortest paths by the Bellman-Ford algorithm, on whole blocks of arcs at once.
 
-All arcs of a block are relaxed at once, by a few operations on its arrays. If paths alternate between two kinds of
-nodes, relaxing two blocks in turn extends them by two arcs in each sweep.
+Costs may be negative; negative cycles are not allowed. All arcs of a block are relaxed at once, by a few operations
+on its arrays. If paths alternate between two kinds of nodes, relaxing two blocks in turn extends them by two arcs in
+each sweep.
 """
 
 from __future__ import annotations

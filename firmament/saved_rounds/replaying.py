@@ -21,8 +21,9 @@ from firmament.solvers.base import Solver
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A saved round compared with its repetition. Costs are in hundredths of a point, including the costs of pending
-    tasks.
+    """A saved round compared with its repetition.
+
+    Costs are in hundredths of a point, including the costs of pending tasks.
     """
 
     cluster: str

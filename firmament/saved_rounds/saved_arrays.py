@@ -172,8 +172,9 @@ class _Writer:
 
 
 class _Reader:
-    """Reads content from entries. ``sizes``: the sizes of the problems for which models saved arrays, in order of
-    reading.
+    """Reads content from entries.
+
+    ``sizes``: the sizes of the problems for which models saved arrays, in order of reading.
     """
 
     def __init__(self, entries: Arrays) -> None:
@@ -181,8 +182,9 @@ class _Reader:
         self.sizes: list[tuple[int, int]] = []
 
     def content(self) -> _Content:
-        """Return the content that the entries describe. Raise ``KeyError``, ``MissingModelError``, or ``DecodeError``
-        if it is malformed.
+        """Return the content that the entries describe.
+
+        Raise ``KeyError``, ``MissingModelError``, or ``DecodeError`` if it is malformed.
         """
         structure = self._entries[_STRUCTURE].tobytes()
         raw = msgspec.msgpack.decode(structure)

@@ -56,8 +56,9 @@ def encode_round(record: RoundRecord, versions: Mapping[str, str]) -> dict[str, 
 
 
 def decode_round(files: Mapping[str, bytes]) -> SavedRound:
-    """Return the round that ``encode_round`` wrote; raise ``SavedRoundError`` if it cannot be read. Only the files in
-    ``NEEDED`` must be present.
+    """Return the round that ``encode_round`` wrote; raise ``SavedRoundError`` if it cannot be read.
+
+    Only the files in ``NEEDED`` must be present.
     """
     described = description.read_description(files)
     if saved_arrays.FILE not in files:

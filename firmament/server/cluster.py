@@ -69,11 +69,11 @@ Recorder = Callable[[RoundRecord], None]
 
 
 class ServedCluster:
-    """The state of one cluster. The state stays while the cluster has no driver, until the next driver's snapshot
-    replaces it.
+    """The state of one cluster.
 
-    ``driver``: the session that drives the cluster, None for none. ``fencing``: decides which drivers may take over,
-    by default by the system's clocks.
+    The state stays while the cluster has no driver, until the next driver's snapshot replaces it. ``driver``: the
+    session that drives the cluster, None for none. ``fencing``: decides which drivers may take over, by default by
+    the system's clocks.
     """
 
     def __init__(

@@ -24,10 +24,10 @@ class TooManyClustersError(Exception):
 
 
 class ClusterRegistry:
-    """Clusters by name, created on first use. ``most``: limit of clusters with sessions. ``idle_limit``: limit of
-    clusters without.
+    """Clusters by name, created on first use.
 
-    ``new_cluster`` creates a cluster from its name. Only the event loop's thread may use it.
+    ``most``: limit of clusters with sessions. ``idle_limit``: limit of clusters without. ``new_cluster`` creates a
+    cluster from its name. Only the event loop's thread may use it.
     """
 
     def __init__(

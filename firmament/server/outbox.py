@@ -75,8 +75,9 @@ class DriverOutbox:
             self.acknowledge(self.take_held())
 
     def put(self, message: pb.ServerMessage | bytes) -> None:
-        """Append a message, serialised or not; this never blocks. To send many messages, await ``wait_for_room``
-        first.
+        """Append a message, serialised or not; this never blocks.
+
+        To send many messages, await ``wait_for_room`` first.
         """
         self._messages.append(message)
         if len(self._messages) >= self._capacity:
@@ -93,8 +94,9 @@ class DriverOutbox:
         await self._room.wait()
 
     def close(self, ending: Ending, *, flush: bool) -> None:
-        """End the stream: after the waiting messages if ``flush``, otherwise at once. Only the first call has an
-        effect.
+        """End the stream: after the waiting messages if ``flush``, otherwise at once.
+
+        Only the first call has an effect.
         """
         if self._ending is not None:
             return

@@ -66,8 +66,9 @@ class TooManyQuestionsError(Exception):
 
 
 class QuestionPool:
-    """Answers questions in threads, at most ``most`` at a time, including questions that wait for a thread. Only the
-    event loop may use it.
+    """Answers questions in threads, at most ``most`` at a time, including questions that wait for a thread.
+
+    Only the event loop may use it.
     """
 
     def __init__(self, most: int) -> None:
@@ -167,8 +168,9 @@ class SchedulerService:
             await _abort(context, session.ending.code, session.ending.message)
 
     async def _greet(self, messages: AsyncIterator[pb.ClientMessage], context: Any) -> DriverSession | None:
-        """Read Hello and return the session; None if the stream ends before it. A stream that begins with another
-        message ends the call.
+        """Read Hello and return the session; None if the stream ends before it.
+
+        A stream that begins with another message ends the call.
         """
         try:
             async with self._answering(context):

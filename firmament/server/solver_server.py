@@ -120,8 +120,9 @@ class SolverServer:
         self._server: grpc.aio.Server | None = None
 
     async def start(self) -> ListenAddress:
-        """Listen, and return the address with the port that was chosen. Raise ``AddressError`` or ``TlsError`` if the
-        address or the certificates cannot be used.
+        """Listen, and return the address with the port that was chosen.
+
+        Raise ``AddressError`` or ``TlsError`` if the address or the certificates cannot be used.
         """
         listen = self._options.listen
         check_free(listen)

@@ -33,8 +33,9 @@ class FlowProblem:
 
 @dataclass(frozen=True, slots=True)
 class FlowSolution:
-    """The solution of a problem. ``flows``: int64[A], in the order of the problem's arcs. ``seconds``: time spent in
-    the solver alone.
+    """The solution of a problem.
+
+    ``flows``: int64[A], in the order of the problem's arcs. ``seconds``: time spent in the solver alone.
     """
 
     flows: Int64

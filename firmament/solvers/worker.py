@@ -46,8 +46,10 @@ def load_solver(factory: str) -> Solver:
 
 
 def main(arguments: list[str]) -> None:
-    """Run a worker. ``arguments``: file descriptors of the socket, the memory and the lifeline (a pipe from the
-    parent), then ``package.module:Class``.
+    """Run a worker.
+
+    ``arguments``: file descriptors of the socket, the memory and the lifeline (a pipe from the parent), then
+    ``package.module:Class``.
     """
     channel_fd, region_fd, lifeline_fd = (int(each) for each in arguments[:3])
     die_with_parent(lifeline_fd)

@@ -91,16 +91,18 @@ class WorkerHandle:
         return FlowSolution(flows=flows.copy(), seconds=seconds)
 
     def kill(self) -> None:
-        """End the process at once; a thread that waits in ``solve`` gets ``WorkerDiedError``. A second call has no
-        effect.
+        """End the process at once; a thread that waits in ``solve`` gets ``WorkerDiedError``.
+
+        A second call has no effect.
         """
         with suppress(ProcessLookupError):
             self._process.kill()
         self._process.wait()
 
     def dispose(self) -> None:
-        """End the process and release its memory and descriptors, once no thread uses them. A second call has no
-        effect.
+        """End the process and release its memory and descriptors, once no thread uses them.
+
+        A second call has no effect.
         """
         self.kill()
         self._release()

@@ -81,8 +81,9 @@ class SubmitClient:
         self._asked: tuple[tuple[int, int], int] | None = None
 
     async def run(self) -> bool:
-        """Run to the end; return False if the time-out came first. Raise ``TargetError`` or ``TlsError`` if the
-        solver cannot be used.
+        """Run to the end; return False if the time-out came first.
+
+        Raise ``TargetError`` or ``TlsError`` if the solver cannot be used.
         """
         async with _channel(self._options) as channel:
             await self._connect(channel)

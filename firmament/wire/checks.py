@@ -111,8 +111,9 @@ def check_time(subject: str, field: str, value: float) -> float:
 
 
 def task_uids(subject: str, values: Sequence[str]) -> tuple[str, ...]:
-    """Return task uids: at least one, none empty or too long. The core refuses repeated uids, because it sees all
-    events.
+    """Return task uids: at least one, none empty or too long.
+
+    The core refuses repeated uids, because it sees all events.
     """
     uids = tuple(values[:])  # Copying a message's list at once is faster than reading its entries.
     if not uids:
@@ -167,8 +168,9 @@ def decode_node_term(subject: str, field: str, message: pb.NodeSelectorTerm) -> 
 def decode_requirements(
     subject: str, field: str, items: Iterable[pb.Requirement], operators: frozenset[str] = OPERATORS
 ) -> tuple[Requirement, ...]:
-    """Check and decode requirements of a selector, as core/v1 checks them. Raise ``InvalidEventError`` if a
-    requirement is invalid.
+    """Check and decode requirements of a selector, as core/v1 checks them.
+
+    Raise ``InvalidEventError`` if a requirement is invalid.
     """
     return tuple(_requirement(subject, f"{field}[{i}]", item, operators) for i, item in enumerate(items))
 

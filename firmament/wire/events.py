@@ -47,8 +47,9 @@ if TYPE_CHECKING:
 
 
 def events_from_proto(messages: Iterable[pb.Event]) -> list[Event]:
-    """Decode a batch of events. Raise ``InvalidEventError``, which names the event's index, its object and the field,
-    if an event is invalid.
+    """Decode a batch of events.
+
+    Raise ``InvalidEventError``, which names the event's index, its object and the field, if an event is invalid.
     """
     events: list[Event] = []
     for index, message in enumerate(messages):

@@ -77,7 +77,7 @@ class JointRoom:
 
 
 class ModelLimits:
-    """What models' limits leave while a round places tasks.
+    """What is left within models' limits while a round places tasks.
 
     ``shape``: int64[C], the number of each class's shape in joint rows, quotas and ledgers; -1 for classes without
     one. The given joint rows, ledgers and quotas are not changed, but copied. Ledgers depend on the order in which

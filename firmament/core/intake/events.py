@@ -1,8 +1,8 @@
-"""Applies a driver's events to a cluster. A batch of events is checked as a whole first, so that an invalid event in
-it changes nothing.
+"""Applies a driver's events to a cluster.
 
-New tasks are added as columns of arrays, however many events bring them. A driver that starts sends tens of thousands
-of events with one task each, so as much as possible is done for many tasks at once.
+A batch of events is checked as a whole first, so that an invalid event in it changes nothing. New tasks are added as
+columns of arrays, however many events bring them. A driver that starts sends tens of thousands of events with one
+task each, so as much as possible is done for many tasks at once.
 """
 
 from __future__ import annotations

@@ -67,11 +67,11 @@ class Importance:
         return self._find_places(priority, np.where(highest, len(self._levels), self._level(group_priority)))
 
     def reach_of(self, tasks: TaskTable, rows: Int64 | np.int64 | int) -> Int64:
-        """Return the reach of tasks (rows), below which standings they may evict: int64[N]."""
+        """Return the reach of tasks (rows): int64[N]; they may evict tasks with a lower standing."""
         return self.reach(tasks.priority[rows], tasks.group_priority[rows])
 
     def standing_of(self, tasks: TaskTable, rows: Int64 | np.int64 | int) -> Int64:
-        """Return the standing of tasks (rows), which protects them from eviction by lower reach: int64[N]."""
+        """Return the standing of tasks (rows): int64[N]; tasks with a higher reach may evict them."""
         return self.standing(tasks.priority[rows], tasks.group_priority[rows])
 
     def _level(self, group_priority: Int64) -> Int64:

@@ -45,11 +45,10 @@ from firmament.core.state.waiting import activate
 def requeue(
     feasible: FeasibleMachines, choose: Callable[[Int64], Int64], placed: frozenset[int] = frozenset()
 ) -> bool:
-    """Requeue every task that a changed machine could take; return whether there was any. Machines stay marked as
-    changed.
+    """Requeue every task that a changed machine could take; return whether there was any.
 
-    ``placed``: rows of classes of which a round has just placed tasks. Tasks that were refused for good stay out.
-    ``choose`` returns the tasks that are checked at once; the others are tried later.
+    Machines stay marked as changed. ``placed``: rows of classes of which a round has just placed tasks. Tasks that
+    were refused for good stay out. ``choose`` returns the tasks that are checked at once; the others are tried later.
     """
     cluster, dirty = feasible.cluster, feasible.cluster.dirty
     touched = dirty.touched | placed

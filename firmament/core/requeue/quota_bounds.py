@@ -172,7 +172,7 @@ class QuotaBounds:
         return all(gang is not None and bool(gang.groups) for gang in gangs)
 
     def _sum_of_borrowers(self, node: int, root: int) -> Int64:
-        """Return int64[J]: what other queues in the tree of ``root`` use that borrow."""
+        """Return int64[J]: what the other borrowing queues in the tree of ``root`` use."""
         assert self._room is not None
         use = self._room.use
         borrows = (use.used > use.tree.subtree).any(axis=1) & (self._roots == root)

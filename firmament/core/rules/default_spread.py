@@ -27,8 +27,9 @@ from firmament.core.state.domains import DomainsByKey
 
 @dataclass(frozen=True, slots=True)
 class SpreadConstraint:
-    """A default constraint of topology spread, with ``whenUnsatisfiable: ScheduleAnyway``. If the topology key is
-    `HOSTNAME`, each machine is a domain of its own.
+    """A default constraint of topology spread, with ``whenUnsatisfiable: ScheduleAnyway``.
+
+    If the topology key is `HOSTNAME`, each machine is a domain of its own.
     """
 
     topology_key: str

@@ -1,8 +1,7 @@
-"""ImageLocality: a machine costs a task less if it already has the task's images, especially large ones. The rule
-refuses no machine.
+"""ImageLocality: a machine costs a task less if it already has the task's images, especially large ones.
 
-``ImageIndex.scores`` in ``selectors/machine_contents.py`` computes the score; ``MIN_IMAGE_BYTES`` in that file says
-from which size on images count.
+The rule refuses no machine. ``ImageIndex.scores`` in ``selectors/machine_contents.py`` computes the score;
+``MIN_IMAGE_BYTES`` in that file says from which size on images count.
 """
 
 from __future__ import annotations

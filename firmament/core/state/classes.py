@@ -172,8 +172,9 @@ class ClassTable:
         return None if row is None else self.rows[row].content
 
     def _split(self, content: TaskClass) -> tuple[TaskClass, tuple[str, ...] | None, tuple[str, ...] | None]:
-        """Return the shape, the pins and the hosts of a class. Every task uses one unit of the resource ``pods``,
-        whatever its class says.
+        """Return the shape, the pins and the hosts of a class.
+
+        Every task uses one unit of the resource ``pods``, whatever its class says.
         """
         requests = {name: amount for name, amount in content.requests if amount > 0}
         requests[PODS] = 1

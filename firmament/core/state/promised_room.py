@@ -43,8 +43,9 @@ class ForeignNomination(NamedTuple):
 
 
 class ForeignNominations:
-    """Nominations by other schedulers; ``by_uid``: by uid of the nominated task. ``resources``: the columns of the
-    machine table.
+    """Nominations by other schedulers; ``by_uid``: by uid of the nominated task.
+
+    ``resources``: the columns of the machine table.
     """
 
     def __init__(self, resources: ResourceIndex) -> None:

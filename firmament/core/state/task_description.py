@@ -1,5 +1,6 @@
-"""Stores how a driver describes a task: class, name, rank, job, group, times. No function of this module changes a
-task's state.
+"""Stores how a driver describes a task: class, name, rank, job, group, times.
+
+No function of this module changes a task's state.
 """
 
 from __future__ import annotations
@@ -99,8 +100,9 @@ def store_times(cluster: Cluster, rows: Int64, assigned: Float64 | None, initial
 
 
 def describe_bound(cluster: Cluster, task: int) -> TasksBound:
-    """Return the event by which a driver would report a bound task anew. The event's class number is 0: the caller
-    must set the class.
+    """Return the event by which a driver would report a bound task anew.
+
+    The event's class number is 0: the caller must set the class.
     """
     tasks = cluster.tasks
     group = int(tasks.group_priority[task])

@@ -38,7 +38,7 @@ FEWEST = 1_000
 
 
 class TaskTable:
-    """Tasks in rows that keep their number while the task exists, and are reused afterwards.
+    """The tasks of a cluster; each keeps its row while it exists, and the row is reused afterwards.
 
     The arrays below have one entry per row.
     """

@@ -325,8 +325,9 @@ def set_back(cluster: Cluster, rows: Int64, machines: Int64) -> None:
 
 
 def ask_to_leave(cluster: Cluster, task: int) -> None:
-    """Record that a bound task is evicted; it stays booked until it has left. The task's gang is touched, that is,
-    checked again.
+    """Record that a bound task is evicted; it stays booked until it has left.
+
+    The task's gang is touched, that is, checked again.
     """
     cluster.tasks.leaving[task] = True
     cluster.jobs.touch(cluster.tasks.job[task])

@@ -241,8 +241,10 @@ class MachineSamples:
         self._history.keep_columns(kept)
 
     def _put_windows(self, row: int, sample: MachineSampled) -> None:
-        """Store the figures of a report over periods. If there are `MOST_WINDOWS` periods already, a new period
-        replaces one for which no machine has figures, if there is one.
+        """Store the figures of a report over periods.
+
+        If there are `MOST_WINDOWS` periods already, a new period replaces one for which no machine has figures, if
+        there is one.
         """
         for table in self._windows.values():
             table.clear(row)

@@ -17,8 +17,9 @@ _NAMES = ("x509_common_name", "x509_subject_alternative_name")
 
 
 def parse_clients(given: Iterable[str]) -> Mapping[str, frozenset[str]]:
-    """Return the allowed clusters by name in certificates, from texts ``NAME=CLUSTER``. Raise ``TlsError`` if a text
-    has another form.
+    """Return the allowed clusters by name in certificates, from texts ``NAME=CLUSTER``.
+
+    Raise ``TlsError`` if a text has another form.
     """
     found: dict[str, frozenset[str]] = {}
     for text in given:

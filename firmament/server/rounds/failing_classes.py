@@ -21,8 +21,9 @@ MOST_TRIALS = 100
 
 
 class FailingRounds:
-    """Counts how many rounds of a cluster failed in a row before they took effect. ``lock``: guards the cluster's
-    scheduler.
+    """Counts how many rounds of a cluster failed in a row before they took effect.
+
+    ``lock``: guards the cluster's scheduler.
     """
 
     def __init__(self, name: str, lock: AbstractContextManager[object]) -> None:

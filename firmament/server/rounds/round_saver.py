@@ -128,8 +128,9 @@ class SavedRoundWriter:
         return self._queue.unfinished_tasks == 0
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Save the waiting rounds, for at most ``seconds``; a second call has no effect. No round may be recorded
-        afterwards.
+        """Save the waiting rounds, for at most ``seconds``; a second call has no effect.
+
+        No round may be recorded afterwards.
         """
         if not self._thread.is_alive():
             return

@@ -44,8 +44,9 @@ class NamedClaim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShapeClaims:
-    """The claims of a shape, in the order of its tasks' specs. ``fault``: why the claims get no devices on any
-    machine.
+    """The claims of a shape, in the order of its tasks' specs.
+
+    ``fault``: why the claims get no devices on any machine.
     """
 
     claims: tuple[ClaimSpec | NamedClaim, ...] = ()

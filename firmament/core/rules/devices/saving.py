@@ -65,8 +65,9 @@ def save_ledger(sources: LedgerSources, ledger: DeviceLedger) -> Arrays:
 
 
 def restore_ledger(arrays: Arrays, shapes: int, machines: int) -> DeviceLedger:
-    """Return the ledger of a saved round; raise ``KeyError`` if an array is missing. Raise ``MalformedArraysError``
-    if the array is no ledger of this round.
+    """Return the ledger of a saved round; raise ``KeyError`` if an array is missing.
+
+    Raise ``MalformedArraysError`` if the array is no ledger of this round.
     """
     try:
         content = json.loads(arrays[_CONTENT].tobytes())

@@ -144,7 +144,7 @@ class DeviceInventory:
     # --- machines ------------------------------------------------------------------------------------------------
 
     def see(self, machines: MachineTable, relevant: Relevant) -> list[View]:
-        """Return the view of each machine, by row.
+        """Return what each machine sees of the devices (its view), by row.
 
         Machines whose devices differ only in attributes not ``relevant`` share a kind.
         """

@@ -1,9 +1,9 @@
-"""The base class of rules about machines. One file contains everything about a rule on machines, and the registry
-calls it.
+"""The base class of rules about machines.
 
-A rule judges all machines at once for a shape, that is, for all task classes with this shape. All else follows from
-what a rule declares: how long its answers hold, which shapes share them, what drivers must send, when a waiting task
-is tried again, whether evictions or moves could help, and which changes of task or machine would.
+One file contains everything about a rule on machines, and the registry calls it. A rule judges all machines at once
+for a shape, that is, for all task classes with this shape. All else follows from what a rule declares: how long its
+answers hold, which shapes share them, what drivers must send, when a waiting task is tried again, whether evictions
+or moves could help, and which changes of task or machine would.
 """
 
 from __future__ import annotations
@@ -121,8 +121,9 @@ class NodeRule(ABC):
         return None
 
     def find_malformed(self, content: TaskClass) -> str:  # noqa: ARG002
-        """Return what is wrong with the fields of a class that the rule reads; "" if nothing is. The driver gets the
-        text as an error, and the class is not applied.
+        """Return what is wrong with the fields of a class that the rule reads; "" if nothing is.
+
+        The driver gets the text as an error, and the class is not applied.
         """
         return ""
 

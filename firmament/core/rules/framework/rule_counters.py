@@ -1,5 +1,6 @@
-"""Keeps the counters of a round's rules: how many tasks of some classes are in each domain. Rules whose counters are
-equal share one counter.
+"""Keeps the counters of a round's rules: how many tasks of some classes are in each domain.
+
+Rules whose counters are equal share one counter.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Reads the records of quotas and flavors. A quota that cannot be read admits no tasks, and states why; other quotas
-are not affected.
+"""Reads the records of quotas and flavors.
+
+A quota that cannot be read admits no tasks, and states why; other quotas are not affected.
 """
 
 from __future__ import annotations
@@ -119,8 +120,9 @@ class StatedFlavor:
 
 
 def read_quotas(payloads: Mapping[str, bytes]) -> dict[str, StatedQuota]:
-    """Return the quotas by name, in order of their names. A quota has a fault if its chain of parents does not lead
-    to a root.
+    """Return the quotas by name, in order of their names.
+
+    A quota has a fault if its chain of parents does not lead to a root.
     """
     quotas = {name: _read_quota(name, payloads[name]) for name in sorted(payloads)}
     return {name: _check_path(quota, quotas) for name, quota in quotas.items()}

@@ -49,6 +49,7 @@ class DeviceSelectors:
 
     def keep(self, texts: frozenset[str], relevant: Relevant) -> None:
         """Forget expressions not in ``texts`` once there are many, and all answers if ``relevant`` attributes change.
+
         Let all costly expressions together do some more work from now on.
         """
         self._shared.refill()

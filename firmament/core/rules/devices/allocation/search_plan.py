@@ -31,8 +31,9 @@ class AttributeIndex(NamedTuple):
 
 
 def index_attribute(kind: ViewKind, name: str, *, lists: bool = True) -> AttributeIndex:
-    """Return the index of an attribute for a kind of machines. If ``lists`` is False, a device whose attribute is a
-    list of values counts as a device without values.
+    """Return the index of an attribute for a kind of machines.
+
+    If ``lists`` is False, a device whose attribute is a list of values counts as a device without values.
     """
     found = kind.memory.get(("attribute", name, lists))
     if found is None:

@@ -231,8 +231,9 @@ def _make_range(first: str, last: str) -> Callable[[str], bool]:
 
 
 class Pattern:
-    """A compiled regular expression. ``steps``: the number of its instructions, which bounds the work for each
-    character.
+    """A compiled regular expression.
+
+    ``steps``: the number of its instructions, which bounds the work for each character.
     """
 
     def __init__(self, pattern: str) -> None:

@@ -1,5 +1,6 @@
-"""Functions of CEL expressions for texts. Each function's first argument is `Spend`, which it calls with its steps of
-work before it does the work.
+"""Functions of CEL expressions for texts.
+
+Each function's first argument is `Spend`, which it calls with its steps of work before it does the work.
 """
 
 from __future__ import annotations

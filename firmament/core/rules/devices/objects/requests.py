@@ -122,10 +122,10 @@ def read_class(name: str, payload: bytes) -> DeviceTerms:
 
 
 def read_claim(spec: Any, classes: Mapping[str, DeviceTerms], off: FeaturesOff = NOTHING_OFF) -> ClaimSpec:
-    """Return what a claim's spec requests. Raise ``BadDevicesError`` if the spec is invalid, for example because a
-    class does not exist.
+    """Return what a claim's spec requests.
 
-    A spec that uses a feature in ``off`` is invalid too.
+    Raise ``BadDevicesError`` if the spec is invalid, for example because a class does not exist. A spec that uses a
+    feature in ``off`` is invalid too.
     """
     try:
         devices = spec.get("devices") or {}
