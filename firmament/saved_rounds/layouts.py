@@ -282,7 +282,7 @@ def _list_nested_faults(group: NestedGroup, labels: int) -> Iterator[str]:
         len(group.apart),
     }
     if sizes != {count}:
-        yield "topology.groups has a tree whose groups are not as many everywhere"
+        yield "topology.groups has a tree whose arrays differ in the number of groups"
     elif (group.parent >= np.arange(count)).any():
         yield "topology.groups has a tree in which a group comes before the one that it is in"
     named = [key for keys in (*group.within, *group.rather_within) for key in keys]
@@ -293,6 +293,6 @@ def _list_nested_faults(group: NestedGroup, labels: int) -> Iterator[str]:
         yield "topology.groups divides groups out of range"
     parts = (group.part_class, group.part_group, group.part_count, group.part_to_come)
     if len({len(each) for each in parts}) > 1 or len(group.held_group) != len(group.held_machine):
-        yield "topology.groups has parts or tasks that are not as many everywhere"
+        yield "topology.groups has arrays that differ in the number of parts or tasks"
     if any((each >= count).any() for each in (group.part_group, group.held_group)):
         yield "topology.groups has tasks in groups out of range"

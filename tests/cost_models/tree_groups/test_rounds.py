@@ -238,7 +238,7 @@ def test_members_beyond_the_size_wait_and_join_when_one_leaves():
     core = cluster(machines(given), tree(given), group("g", 2, members=3))
     result = core.run_round()
     assert placed(result).keys() == {"g-0", "g-1"}
-    assert "beyond the size of group ns/g" in messages(result)["g-2"]
+    assert "beyond size: group ns/g has its" in messages(result)["g-2"]
     accept(core, result)
     core.apply([TaskRemoved("g-0")])
     assert placed(core.run_round()).keys() == {"g-2"}

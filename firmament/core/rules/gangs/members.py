@@ -200,7 +200,7 @@ class Surplus:
         beyond = able[need:]
         waiting.hold_back(cluster, beyond)
         members = format_number(job.min_members, "member")
-        text = f"beyond the size of group {job.name or job.id}, which has its {members}"
+        text = f"beyond size: group {job.name or job.id} has its {members}; this pod waits until one of them leaves"
         self.untold += [(tasks.uid[row], text) for row in beyond]
         return able[:need]
 

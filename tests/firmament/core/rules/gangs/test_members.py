@@ -166,7 +166,9 @@ def test_members_beyond_the_size_of_a_gang_are_the_latest_and_of_those_the_last_
     assert held == members.keys() - set(kept)
     told = surplus.take_notices(made)
     assert {uid for each in told for uid in each.uids} == held
-    assert {each.message for each in told} == {"beyond the size of group ns/g, which has its 3 members"}
+    assert {each.message for each in told} == {
+        "beyond size: group ns/g has its 3 members; this pod waits until one of them leaves"
+    }
     surplus.hold_back(made, job, made.jobs.members("g"), need)
     assert surplus.take_notices(made) == [], "they know"
 
