@@ -233,8 +233,8 @@ class VolumeRule:
     """Says which machines reach a volume: those that match one of ``terms`` (if there are none, no machine does).
 
     ``reason``: the reason for refusing other machines; "": the reason for a volume's node affinity. ``in_use``:
-    another task now has exclusive use of the volume. In this case, the reason precedes those of attachment limits,
-    and no longer holds once that task has left.
+    another task now has exclusive use of the volume. If another task has the volume, the reason precedes those of
+    attachment limits, and no longer holds once that task has left.
     """
 
     terms: tuple[NodeSelectorTerm, ...] = ()
@@ -348,10 +348,10 @@ class JobGroup:
     machine, rounds look for machines for all expected ones.
     """
     expected_alike: bool = False
-    """Whether the tasks that do not exist yet will request what the present tasks do. If so, or if all tasks exist,
-    none is placed unless all would fit. If tasks to come will request something else, domains come first in which all
-    expected tasks would fit. If there are none, domains are used in which all existing tasks fit. For a group of
-    groups: whether all that are expected begin together.
+    """Whether the tasks that do not exist yet will request what the present tasks do. If the tasks to come will
+    request the same, or if all tasks exist, none is placed unless all would fit. If tasks to come will request
+    something else, domains come first in which all expected tasks would fit. If there are none, domains are used in
+    which all existing tasks fit. For a group of groups: whether all that are expected begin together.
     """
     divided: tuple[tuple[str, LevelRule], ...] = ()
     """Labels of machines, each with a rule about how the group's members (its tasks, or the groups in it) are divided

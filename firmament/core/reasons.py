@@ -228,8 +228,8 @@ _OF_VOLUMES = {
 def of_volume(words: str, *, in_use: bool) -> AnyReason:
     """Return the reason for machines that a volume does not admit.
 
-    ``words``: a text from the bridge; "" for the usual one. ``in_use``: another task now has exclusive use of the
-    volume.
+    ``words``: a text from the bridge; "" stands for the usual reason. ``in_use``: another task now has exclusive use
+    of the volume.
     """
     known = _OF_VOLUMES.get(words or Reason.WRONG_VOLUMES.value)
     stage = Stage.IN_USE if in_use else Stage.VOLUMES

@@ -22,7 +22,8 @@ Graph: TypeAlias = "nx.MultiDiGraph[int]"
 
 NETWORK_FILE: Final = "network.json"
 _SEPARATOR: Final = ", "
-"""Separates names in a label, because formats for graphs have no lists. No name of a machine or a task contains it."""
+"""Separates names in a label, because formats for graphs have no lists. No name of a machine or a task contains the
+separator."""
 
 CHECKED_ARCS: Final = 20_000
 """networkx' network simplex takes about 10 s for this many arcs; larger networks are not checked by it."""

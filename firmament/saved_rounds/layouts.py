@@ -157,7 +157,7 @@ def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any
             part, where = getattr(value, each.name), f"{name}.{each.name}".removeprefix(".")
             if (
                 part is each.default or each.name == _LEDGERS
-            ):  # The round has no rules of this kind, or other code reads and checks them.
+            ):  # The round has no rules of the kind, or other code reads and checks them.
                 continue
             if each.name in known and part is not None:
                 plain = list(part) if isinstance(part, Mapping) else part

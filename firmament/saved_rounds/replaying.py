@@ -112,8 +112,8 @@ def differing_tasks(one: Assignments, other: Assignments, machines: int) -> int:
 def replay_flow(saved: SavedRound, solver: Solver, timer: Timer) -> tuple[RoundSummary, RoundFlow]:
     """Decide a saved round again; return its saved figures and the new flow.
 
-    Raise ``SolverError`` if the solver fails. The costs of each model and the uids of tasks are not saved, so they
-    are missing; the time of its end is 0.
+    Raise ``SolverError`` if the solver fails. The costs of each model and the uids of tasks are not saved, so the
+    repetition lacks them; the time at which the saved round ended counts as 0.
     """
     told = saved.description
     placement = decide(saved.problem, solver, told.options, timer)

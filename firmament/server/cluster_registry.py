@@ -27,7 +27,7 @@ class ClusterRegistry:
     """Clusters by name, created on first use.
 
     ``most``: limit of clusters with sessions. ``idle_limit``: limit of clusters without. ``new_cluster`` creates a
-    cluster from its name. Only the event loop's thread may use it.
+    cluster from its name. Only the event loop's thread may use the registry.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ClusterRegistry:
                 del self._clusters[cluster.name]
 
     def get(self, name: str) -> ServedCluster:
-        """Return a known cluster; raise ``UnknownClusterError`` for others."""
+        """Return a known cluster; raise ``UnknownClusterError`` for unknown names."""
         cluster = self._clusters.get(name)
         if cluster is None:
             known = ", ".join(sorted(self._clusters)) or "none"

@@ -68,7 +68,7 @@ class DriverOutbox:
     def release(self, *, for_long: bool = False) -> None:
         """Send a held acknowledgement now, because no round follows at once.
 
-        ``for_long``: hold back no further ones.
+        ``for_long``: hold back no further acknowledgements.
         """
         self.holds = self.holds and not for_long
         if self._held:

@@ -68,7 +68,7 @@ class TooManyQuestionsError(Exception):
 class QuestionPool:
     """Answers questions in threads, at most ``most`` at a time, including questions that wait for a thread.
 
-    Only the event loop may use it.
+    Only the event loop may use the pool.
     """
 
     def __init__(self, most: int) -> None:

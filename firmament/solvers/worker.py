@@ -1,7 +1,7 @@
 """Runs the worker process: it solves problems in shared memory, one at a time, until its parent ends.
 
-The parent and the worker talk over a socket pair. The worker sends READY once its solver is loaded. Later, for each
-problem, the parent sends ``REQUEST``, and the worker answers with ``REPLY`` and a text.
+The parent and the worker talk over a socket pair. The worker sends READY once its solver is loaded. For each problem,
+the parent then sends ``REQUEST``, and the worker answers with ``REPLY`` and a text.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _SAMPLE_SECONDS = 10.0
 
 
 class TargetError(Exception):
-    """The solver cannot be reached, or has ended the session; the text says in one line which of them."""
+    """The solver cannot be reached, or has ended the session; the text says in one line which of the two happened."""
 
 
 @dataclass(frozen=True, slots=True)

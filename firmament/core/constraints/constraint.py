@@ -38,7 +38,7 @@ class Constraint(Protocol):
         ...
 
     def add(self, cls: int, machine: int, count: int = 1) -> None:
-        """Count tasks of a class on a machine, whether or not it allows them; a negative ``count`` removes them."""
+        """Count tasks of a class on a machine, even if it refuses them; a negative ``count`` removes tasks."""
         ...
 
 

@@ -218,9 +218,9 @@ class GangReservations:
     ) -> None:
         """Reserve what a round has found for gangs that were due (by job).
 
-        If a round found nothing for a gang, the count of rounds that passed over it begins anew. So do the counts of
-        all equal gangs, so that no round searches for them in vain. If a gang fits only on machines reserved for
-        other gangs, it waits for these reservations to end, and comes next.
+        If a round found nothing for a gang, the count of rounds that passed over it begins anew. The counts of all
+        equal gangs begin anew too, so that no round searches for them in vain. If a gang fits only on machines
+        reserved for other gangs, it waits for these reservations to end, and comes next.
         """
         sought, self.sought = self.sought, frozenset()
         self.due -= sought

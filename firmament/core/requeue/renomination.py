@@ -196,7 +196,7 @@ def _settle(cluster: Cluster, snapshot: Snapshot, stayed: Iterable[int]) -> list
 def _needs_room_alone(snapshot: Snapshot, task: int, name: str) -> bool:
     """Return whether free resources alone decide if a task (row) may be on a machine.
 
-    If so, neither models nor rules between tasks matter.
+    If free resources alone decide, neither models nor rules between tasks matter.
 
     The result is False for a task that did not take part in the round, as nothing is known about it.
     """

@@ -204,7 +204,7 @@ class Requeue:
     def _is_calm(self) -> bool:
         """Return whether all waiting tasks are new, and there are no reservations, evictions or reports of use.
 
-        In that case neither changes nor time could help other tasks, so nothing else has to be checked.
+        In a calm cluster, neither changes nor time could help other tasks, so nothing else has to be checked.
         """
         cluster, tasks, held = self._cluster, self._cluster.tasks, self.reservations
         if cluster.jobs.had_gangs or cluster.machines.samples.last_change or cluster.promises.machine_of:

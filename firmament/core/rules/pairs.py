@@ -37,7 +37,7 @@ def compile_pairs(
 ) -> PairRules:
     """Return the pair rules of a round for the waiting classes; `NO_PAIRS` if no model states pairs for them.
 
-    ``models``: at most one.
+    ``models``: the pair models, at most one.
     """
     for weighted, model in models:
         kinds = find_kinds(cluster, model.needs.kind_labels, waiting)

@@ -1,8 +1,8 @@
 """InterPodAffinity: tasks that must, should, must not or should rather not be where certain other tasks are.
 
 Terms work in both directions. A waiting class obeys its own terms, and the terms of every other class that select it.
-The other class may wait or have tasks on machines, and any scheduler may have placed them. Terms with equal content
-share counters.
+The class that states a term may wait or have tasks on machines, and any scheduler may have placed them. Terms with
+equal content share counters.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class PodAffinity(PodRule):
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield cures: drop one of the task's required terms, or state it over another label.
 
-        For affinity, that label has larger domains; for anti-affinity, smaller ones.
+        For affinity, the other label has larger domains; for anti-affinity, it has smaller ones.
         """
         content, levels = standing.content, standing.levels
         for index, term in enumerate(content.anti_affinity):

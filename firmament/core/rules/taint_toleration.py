@@ -55,7 +55,7 @@ class TaintToleration(NodeRule):
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:
         """Return the cost by the scaled number of untolerated PreferNoSchedule taints.
 
-        Return None if no feasible machine has any.
+        Return None if no feasible machine has an untolerated PreferNoSchedule taint.
         """
         if not machines.taints.soft:
             return None

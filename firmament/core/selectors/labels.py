@@ -155,7 +155,7 @@ class LabelIndex:
     def __init__(self) -> None:
         self._labels: list[Mapping[str, str]] = []
         self._columns: dict[str, LabelColumn] = {}
-        self._machines: Counter[str] = Counter()  # By key: how many machines have it.
+        self._machines: Counter[str] = Counter()  # By label key: how many machines have the key.
         self._expected: frozenset[str] = frozenset()
         self._nowhere = LabelColumn([])
 

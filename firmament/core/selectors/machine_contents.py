@@ -6,7 +6,7 @@ rare image does not attract all tasks.
 
 As in kube-scheduler's VolumeBinding, a machine is suitable if storage that it reaches can hold a volume as large as
 the largest needed one (`hasEnoughCapacity`). If capacities are stated for scoring, each storage class of a task gets
-the share that stays unused, 0 to 100. A machine's score is the mean of these shares (`StorageCapacityScoring`,
+the share that stays unused, 0 to 100. A machine's score is the mean of the task's shares (`StorageCapacityScoring`,
 default shape).
 """
 
@@ -72,7 +72,7 @@ class ImageIndex(_Lists[Image, "tuple[Int64, Float64]"]):
     def scores(self, images: Sequence[str], machines: int) -> Float64 | None:
         """Return a score, 0 to 100, by the task's ``images`` that each machine has: float64[``machines``].
 
-        Return None if no machine has any.
+        Return None if no machine has any of the images.
         """
         known = [self._column(name) for name in images if name in self._sizes]
         if not known:

@@ -96,8 +96,8 @@ def _is_soft(taints: Sequence[Taint]) -> bool:
 class TaintIndex:
     """Groups of equal taints for a table of machines, with the same rows.
 
-    ``groups``: number of different groups, not counting the empty one. ``soft``: how many of these groups have some
-    PreferNoSchedule taint.
+    ``groups``: number of different groups of taints, not counting the empty group. ``soft``: how many of these groups
+    have some PreferNoSchedule taint.
     """
 
     _KEPT = 4

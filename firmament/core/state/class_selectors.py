@@ -50,7 +50,8 @@ class HeldTerm:
     """A term of pod affinity that some classes state; all these classes share one object.
 
     ``weight``: by how much each task of a class that states the term improves its domain for tasks that the term
-    selects. Negative: it makes the domain worse. 0: required anti-affinity, which excludes them.
+    selects. If ``weight`` is negative, the domain gets worse. If ``weight`` is 0, the term is required anti-affinity,
+    which excludes the selected tasks.
     """
 
     topology_key: str

@@ -12,8 +12,8 @@ class JobTable:
 
     ``gangs``: IDs of jobs with several tasks that must be placed together, that state the resources they need as a
     whole, or that are trees of groups. ``changed``: gangs whose definition or tasks have changed; the code that reads
-    it clears it. ``had_gangs``: whether there has ever been a gang. ``has_trees``: whether there has ever been one
-    that contains groups.
+    the set clears it. ``had_gangs``: whether there has ever been a gang. ``has_trees``: whether there has ever been
+    one that contains groups.
     """
 
     def __init__(self) -> None:

@@ -190,7 +190,7 @@ def back_off(cluster: Cluster, task: int, now: float, *, first: float, last: flo
 def release(cluster: Cluster, task: int, *, promised: bool = False) -> None:
     """Let an assumed task wait again.
 
-    ``promised``: the capacity that victims free for the task stays promised to it.
+    ``promised``: the capacity that victims free for the task stays promised to the task.
 
     The machine is marked as changed if it is known, and the gang is touched. The caller increases the version if that
     is needed.

@@ -2,7 +2,7 @@
 
 A report about a machine also contains the use of its tasks. A report gets a number (*stamp*), which the figures of
 its tasks share. A task's figures are valid while their stamp is that of its machine. So a new report, a move, or a
-new machine of the same name makes old figures invalid.
+new machine of the same name makes a task's old figures invalid.
 """
 
 from __future__ import annotations

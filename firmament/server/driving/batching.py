@@ -30,9 +30,10 @@ class BatchingWindow:
     A burst is a sequence of messages with hardly a pause between them. When a burst is over, the round need not wait.
     After a small message that follows a silence, the round begins at once: if the message begins a burst, the other
     messages are collected while the round runs. A message that comes less than a window after other events is assumed
-    to be part of a steady stream. So it is worth waiting for the next message. In such a stream, the round waits for
-    a whole window from the change that brought work, so that rounds are no more frequent than that. If rounds are
-    short, the window is short too (``WORTH_WAITING``). All times are seconds on one monotonic clock of the caller.
+    to be part of a steady stream. So waiting for the next message of the stream is worth it. In such a stream, the
+    round waits for a whole window from the change that brought work, so that rounds are no more frequent than that.
+    If rounds are short, the window is short too (``WORTH_WAITING``). All times are seconds on one monotonic clock of
+    the caller.
     """
 
     def __init__(self, seconds: float, quiet_seconds: float = QUIET_SECONDS) -> None:

@@ -140,8 +140,7 @@ class NodeRule(ABC):
         return np.fromiter(map(self.count_looks, contents), dtype=np.int64, count=len(contents))
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal] | None:  # noqa: ARG002
-        """Yield changes of a task, or of a machine that the rule refuses, that would cure the refusal, smallest
-        first.
+        """Yield changes of a task, or of a refused machine, that would cure the refusal; the smallest change first.
 
         A rule that yields nothing has no cure of its own. Dropping a constraint about other tasks may still make
         another machine acceptable.

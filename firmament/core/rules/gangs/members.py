@@ -4,8 +4,8 @@
 - A member whose binding was refused is bound on the same machine again, a few times, before it loses this machine
   (`Rebinding`).
 - A running gang may have further tasks that wait; each is placed on its own. A round may evict a whole gang for more
-  important tasks and also place one of the gang's own tasks. In that case the placed task is held back, so that no
-  part of the gang remains (`hold_back_decisions`).
+  important tasks and also place one of the gang's own tasks. If a round evicts a whole gang and also places one of
+  its tasks, the placed task is held back, so that no part of the gang remains (`hold_back_decisions`).
 """
 
 from __future__ import annotations

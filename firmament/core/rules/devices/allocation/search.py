@@ -253,9 +253,7 @@ class _Search:
     # -----------------------------------------------------------------------
 
     def _take(self, number: int, option: Option, device: int) -> Any:
-        """Pick a device for an option; return what ``_give_back`` needs, or None if too little of the device is
-        left.
-        """
+        """Pick a device for an option; return what ``_give_back`` needs, None if too little of the device is left."""
         self._left -= 1
         if self._left < 0:
             raise _StopError(GIVEN_UP)

@@ -68,9 +68,7 @@ class Expression:
         return find_attributes(self._tree)
 
     def evaluate(self, device: Mapping[str, Any], most_work: int = MOST_WORK) -> tuple[Any, int]:
-        """Return the value for a device, and the number of steps; raise ``EvaluationError``, which also has the
-        steps.
-        """
+        """Return the value for a device, and the number of steps; raise ``EvaluationError``, which states steps too."""
         evaluator = _Evaluator(most_work)
         try:
             value = evaluator.value(self._tree, {"device": device})
