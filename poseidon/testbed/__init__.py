@@ -1,6 +1,4 @@
-"""A simulated Kubernetes cluster: an API server over HTTP that behaves like the real one wherever a scheduler can
-notice.
-"""
+"""A simulated Kubernetes cluster: its API server behaves like the real one wherever a scheduler can notice it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Decides what users of the simulated API may do: tokens of service accounts, role-based access control, and
-reviews.
+"""Decides what users of the simulated API may do, by tokens of service accounts and role-based access control.
 
-Semantics: kubernetes.io, "Using RBAC Authorization". Rules only add rights. Not supported: aggregated roles,
-``nonResourceURLs`` and impersonation.
+The rules are those of kubernetes.io, "Using RBAC Authorization". Rules only add rights. The module also answers
+access reviews. It does not support aggregated roles, ``nonResourceURLs`` and impersonation.
 """
 
 from __future__ import annotations
@@ -20,15 +19,13 @@ from poseidon.testbed.objects.store import Store, time_text
 Object = dict[str, Any]
 
 ADMINISTRATOR = "admin"
-"""The user who may do everything. Without authentication every client is this user, unless it presents an account's
-token.
-"""
+"""The user who may do everything. Without authentication, every client without an account's token is this user."""
 
 ACCESS_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 _SCHEME = "Bearer "
 _SHORTEST, _DEFAULT = 600, 3600
-"""Seconds for which a token is valid: the shortest time that the API server grants, and the default."""
+"""Seconds for which a token is valid: the shortest time that the API server grants, and the default time."""
 _UNREADABLE = "the review cannot be handled"
 
 
@@ -41,9 +38,9 @@ class _TokenRequest(msgspec.Struct):
 
 
 class Accounts:
-    """Tokens and their users. ``token`` is the administrator's; None: no authentication.
+    """Tokens and their users. ``token`` is the administrator's token, None for no authentication.
 
-    ``clock`` gives wall-clock seconds.
+    ``clock`` returns wall-clock time in seconds.
     """
 
     def __init__(self, token: str | None, clock: Callable[[], float]) -> None:
@@ -52,7 +49,10 @@ class Accounts:
         self._issued: dict[str, tuple[str, float]] = {}
 
     def answer(self, body: bytes, namespace: str, name: str) -> Object:
-        """Answer a TokenRequest for a service account with a new token. Raises ``ApiError`` 400."""
+        """Answer a TokenRequest for a service account with a new token.
+
+        Raises ``ApiError`` 400 if the request is malformed.
+        """
         seconds = max(_SHORTEST, errors.decode_as(_TokenRequest, body, _UNREADABLE).spec.expiration_seconds)
         token, until = self.issue(namespace, name, seconds)
         return {
@@ -70,13 +70,13 @@ class Accounts:
         return token, until
 
     def revoke_all(self) -> None:
-        """Make all tokens issued until now invalid."""
+        """Make all tokens invalid that have been issued so far."""
         self._issued.clear()
 
     def user_of(self, authorization: str) -> str:
-        """Return the user whom a request's Authorization header names; a user without a name if there is no header.
+        """Return the user whom a request's Authorization header names; without the header, a user without a name.
 
-        Raises ``ApiError`` 401 for a token that is wrong or expired.
+        Raises ``ApiError`` 401 if the token is wrong or has expired.
         """
         user, until = self._issued.get(authorization.removeprefix(_SCHEME), ("", 0.0))
         if user and self._clock() < until:
@@ -93,8 +93,9 @@ class Accounts:
 
 
 class Attributes(NamedTuple):
-    """The attributes of a request for authorisation: ``resource`` is ``plural`` or ``plural/subresource``; without
-    ``name``: all objects.
+    """What a request asks to be allowed.
+
+    ``resource`` is ``plural`` or ``plural/subresource``; without ``name``, the request is for all objects.
     """
 
     verb: str
@@ -128,16 +129,16 @@ class _AccessReview(msgspec.Struct):
 
 
 class _Grant(NamedTuple):
-    """The rules that a binding grants to a user, in one namespace, or everywhere if that is empty."""
+    """The rules that a binding grants to a user, in one namespace, or everywhere if the namespace is ""."""
 
     namespace: str
     rules: list[Object]
 
 
 class RoleBasedAccess:
-    """Decides whether a user may do something. Reads roles and bindings again whenever one of them has been written.
+    """Decides whether a user may do something. It reads roles and bindings again when one of them has been written.
 
-    ``used``: by user, the rights that requests have used.
+    ``used`` has the rights that requests have used, by user.
     """
 
     def __init__(self, store: Store) -> None:
@@ -149,8 +150,9 @@ class RoleBasedAccess:
         self.used: dict[str, set[Attributes]] = {}
 
     def answer(self, body: bytes, user: str) -> Object:
-        """Answer a SelfSubjectAccessReview: whether ``user`` has the right that ``body`` names. Raises
-        ``ApiError`` 400.
+        """Answer a SelfSubjectAccessReview: say whether ``user`` has the right that ``body`` names.
+
+        Raises ``ApiError`` 400 if the review is malformed.
         """
         asked = errors.decode_as(_AccessReview, body, _UNREADABLE).spec.resource_attributes
         resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource

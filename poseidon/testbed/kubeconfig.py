@@ -1,4 +1,4 @@
-"""Writes the kubeconfig by which kubectl and other clients find the simulated cluster."""
+"""Writes the kubeconfig with which kubectl and other clients find the simulated cluster."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _NAME = "simulated"
 
 
 def kubeconfig(url: str, token: str | None = None) -> str:
-    """Return the text of a kubeconfig for the cluster at ``url``; clients do not verify its certificate.
+    """Return the text of a kubeconfig for the cluster at ``url``; it tells clients not to verify the certificate.
 
-    kubectl and client-go send tokens over HTTPS only, so they cannot use a cluster with a token over HTTP.
+    kubectl and client-go send tokens only over HTTPS, so they cannot use a cluster with a token over HTTP.
     """
     cluster: dict[str, object] = {"server": url}
     if url.startswith("https:"):
@@ -30,6 +30,6 @@ def kubeconfig(url: str, token: str | None = None) -> str:
 
 
 def write_kubeconfig(path: Path, url: str, token: str | None = None) -> None:
-    """Write the kubeconfig to ``path``; only its owner may read it, since it may hold a token."""
+    """Write the kubeconfig to ``path``; only its owner may read the file, because it may hold a token."""
     path.touch(mode=0o600)
     path.write_text(kubeconfig(url, token))

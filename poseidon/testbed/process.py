@@ -101,7 +101,7 @@ _PEM, _FILE = click.Path(exists=True, dir_okay=False), click.Path(path_type=Path
 def main(host: str, port: int, history: int, token: str | None, seed: int | None, **rest: Any) -> None:
     """Serve a simulated Kubernetes API until SIGTERM or SIGINT.
 
-    Prints one line, "listening on URL", when it is ready.
+    When the server is ready, it prints one line, "listening on URL".
     """
     try:
         # Without kubelets, the grace periods of pods would never end.
@@ -119,7 +119,7 @@ def main(host: str, port: int, history: int, token: str | None, seed: int | None
     try:
         event_loop.run(_serve(options, host, port, tls=tls, **rest))
     except OSError as error:
-        # The error names the address that is taken, or the kubeconfig that cannot be written.
+        # The error names the address that is in use, or the kubeconfig that cannot be written.
         click.echo(f"simulated cluster: {error}", err=True)
         sys.exit(2)
 
@@ -141,13 +141,13 @@ async def _serve(
     cluster = SimulatedCluster(options)
     if not len(
         cluster.operations.store.collection(NODES.collection)
-    ):  # a journal may have restored nodes already
+    ):  # the journal may have restored nodes already
         await create_nodes(cluster.operations, nodes)
     await cluster.start(host, port, tls=tls)
     background = [asyncio.create_task(each) for each in _simulations(cluster, **simulated)]
     for task in background:
-        # A simulation ends only by a defect. The process then ends too, because a cluster that runs no pods any more
-        # would mislead.
+        # A simulation ends only because of a defect. Then the process ends, too, because a cluster that no longer
+        # runs pods would mislead.
         task.add_done_callback(lambda _: stopping.set())
     try:
         if kubeconfig is not None:
@@ -175,7 +175,7 @@ def _simulations(
     report_interval: float,
     report_lag: float,
 ) -> Iterator[Coroutine[Any, Any, None]]:
-    """Yield the simulations that run beside the API server; each follows the store independently."""
+    """Yield the simulations that run beside the API server; each reads the store independently."""
     operations, store = cluster.operations, cluster.operations.store
     if kubelets:
         yield drive(KubeletSimulation(store, start_delay=start_delay))

@@ -1,6 +1,7 @@
-"""Fills a cluster quickly and in-process: nodes by shape and zone, pods, and any other objects as given.
+"""Fills a cluster quickly, within the process: nodes by shape and zone, pods, and any other objects.
 
-Objects pass the same admission as over HTTP, but may bring a status. Other tasks of the event loop run in between.
+Objects pass the same admission as over HTTP, but may come with a status. Meanwhile, other tasks of the event loop
+run, too.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ _PAUSE_EVERY = 250
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """The nodes of one machine type; quantities as Kubernetes writes them."""
+    """The nodes of one machine type; its quantities are written as in Kubernetes."""
 
     name: str = "standard"
     """Name of the machine type."""
     cpu: str = "8"
-    """Allocatable cpu."""
+    """Allocatable cpu of a node."""
     memory: str = "32Gi"
-    """Allocatable memory."""
+    """Allocatable memory of a node."""
     ephemeral_storage: str = "100Gi"
-    """Allocatable ephemeral storage."""
+    """Allocatable ephemeral storage of a node."""
     pods: int = 110
-    """Most pods."""
+    """The most pods on a node."""
     extended: Mapping[str, str] = field(default_factory=dict)
-    """Further resources."""
+    """Further allocatable resources of a node."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels of the nodes."""
     taints: Sequence[Mapping[str, str]] = ()
-    """core/v1 Taint objects."""
+    """Taints of the nodes, as core/v1 Taint objects."""
 
 
 def node(name: str, shape: NodeShape, *, zone: str = "", now: str = "1970-01-01T00:00:00Z") -> Object:
-    """Return a ready Node of ``shape``; ``now`` is the time of its conditions' heartbeats."""
+    """Return a ready Node of ``shape``; ``now`` is the time in its conditions."""
     resources = {
         "cpu": shape.cpu,
         "memory": shape.memory,
@@ -82,7 +83,7 @@ async def create_nodes(
 ) -> list[str]:
     """Create ``count`` ready nodes ``PREFIX-00000``..., with shapes and zones in turn; return their names.
 
-    Every shape occurs in every zone. Raises ``ApiError`` 409 when a name is taken.
+    Every shape occurs in every zone. Raises ``ApiError`` 409 if a name is taken.
     """
     names = [f"{prefix}-{index:05d}" for index in range(count)]
     now = operations.store.now()
@@ -90,7 +91,7 @@ async def create_nodes(
         node(
             name,
             shapes[index % len(shapes)],
-            # The zone changes after each shape has had its turn, so that every shape occurs in every zone.
+            # The zone changes only after every shape was used, so that every shape occurs in every zone.
             zone=zones[index // len(shapes) % len(zones)] if zones else "",
             now=now,
         )
@@ -101,15 +102,16 @@ async def create_nodes(
 
 
 async def create_pods(operations: Operations, pods: Iterable[Object]) -> int:
-    """Create pods from dictionaries, ``kind`` and ``apiVersion`` being optional; returns how many.
+    """Create pods from dictionaries, in which ``kind`` and ``apiVersion`` are optional; return their number.
 
-    Do not use the dictionaries afterwards. Raises ``ApiError`` at the first pod that is refused; those before it stay.
+    Callers must not use the dictionaries afterwards. Raises ``ApiError`` at the first pod that is refused; the pods
+    before it stay.
     """
     return await create_objects(operations, ({"kind": "Pod", "apiVersion": "v1", **pod} for pod in pods))
 
 
 async def create_objects(operations: Operations, objects: Iterable[Object]) -> int:
-    """Create objects of any served kinds, as ``create_pods`` does."""
+    """Create objects of any kinds that are served, as ``create_pods`` does for pods."""
     created = 0
     for obj in objects:
         create_object(operations, obj)

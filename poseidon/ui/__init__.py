@@ -1,1 +1,1 @@
-"""The dashboard: shows a cluster and its solver in a browser, and changes nothing in the cluster."""
+"""The dashboard, which shows a cluster and its solver in a browser, and changes nothing in the cluster."""

@@ -1,4 +1,4 @@
-"""Notes whether anybody is looking at the page, because the dashboard polls other programs only then."""
+"""Records whether anybody looks at the page, because the dashboard polls other programs only while somebody does."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 
 PATIENCE = 30.0
-"""Seconds after the last request for which its sender counts as looking."""
+"""Seconds for which the sender of a request counts as looking at the page."""
 
 
 class Audience:
-    """Knows from requests whether people look at the page. ``clock`` is monotonic."""
+    """Knows from the requests whether people look at the page. ``clock`` is monotonic."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -19,12 +19,12 @@ class Audience:
         self.streams = 0
 
     def note_request(self, subject: str = "") -> None:
-        """Note a request about a subject."""
+        """Record a request about a subject."""
         self._asked_at[""] = self._asked_at[subject] = self._clock()
         self._came.set()
 
     def looks(self, subject: str = "") -> bool:
-        """Return whether a page has lately asked for a subject, or for any ("") ; an open stream asks all the time."""
+        """Return whether a page has recently asked for a subject ("": any subject), or has an open stream of events."""
         if not subject and self.streams:
             return True
         at = self._asked_at.get(subject)

@@ -1,4 +1,4 @@
-"""Searches on demand for changes that would make pods fit, one pod after another, and keeps results for a minute."""
+"""Searches for changes that would make a pod fit, when users ask; it handles one pod after another."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Job:
     error: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the search as the JSON object that the documents describe."""
         return {
             "state": self.state,
             "pod": self.pod,
@@ -55,7 +55,10 @@ _PROGRESS = {
 
 
 class Cures:
-    """The searches for cures that users of the dashboard have begun. ``clock`` is monotonic."""
+    """The searches for cures that users of the dashboard have begun; results are kept for a minute.
+
+    ``clock`` is monotonic.
+    """
 
     def __init__(self, worker: Jobs, given: ClusterInput, clock: Callable[[], float]) -> None:
         self._worker = worker
@@ -65,7 +68,10 @@ class Cures:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def ask(self, pod: str) -> str:
-        """Begin to search for cures of a pod, and return the number of the search. Raises ``BusyError``."""
+        """Begin to search for cures of a pod, and return the number of the search.
+
+        Raises ``BusyError`` if too many searches wait.
+        """
         for job in reversed(self._jobs.values()):
             under_way = job.state in (WAITING, WORKING)
             fresh = job.state == DONE and self._clock() - job.at < KEPT_SECONDS
@@ -83,7 +89,7 @@ class Cures:
         return job.number
 
     def state(self, number: str) -> dict[str, Any] | None:
-        """Return the documented JSON object of a search, None for an unknown number."""
+        """Return the JSON object of a search that the documents describe, or None for an unknown number."""
         job = self._jobs.get(number)
         return None if job is None else job.as_json()
 

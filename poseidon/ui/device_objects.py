@@ -1,4 +1,4 @@
-"""Keeps the devices of nodes, and the claims that have them."""
+"""Keeps the devices of nodes, and the claims to which they are allocated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Slice(NamedTuple):
-    """A slice of a pool; pools have several, of which only those of the newest generation count."""
+    """A part of a pool of devices; a pool may have several, of which only those of its newest generation count."""
 
     pool: tuple[str, str]
     generation: int
@@ -24,7 +24,7 @@ class _Slice(NamedTuple):
 
 
 class DeviceObjects:
-    """Devices that ResourceSlices list for a node, and ResourceClaims by device."""
+    """The devices that ResourceSlices list for each node, and the ResourceClaims to which devices are allocated."""
 
     def __init__(self) -> None:
         self._claims = ClaimBook()
@@ -34,7 +34,7 @@ class DeviceObjects:
         self._holders: dict[Device, dict[str, str]] = {}
 
     def slices_changed(self, changes: Sequence[Change[ResourceSlice]]) -> None:
-        """Update changed ResourceSlices; those that are not of a node are ignored."""
+        """Update the ResourceSlices that have changed; slices that belong to no single node are ignored."""
         for uid, found in changes:
             former = self._node_of.pop(uid, "")
             if former:
@@ -47,7 +47,7 @@ class DeviceObjects:
                 self._slices.setdefault(node, {})[uid] = _read_slice(found.spec)
 
     def claims_changed(self, changes: Sequence[Change[ResourceClaim]]) -> None:
-        """Store changed ResourceClaims, by the devices that each of them has now."""
+        """Update the ResourceClaims that have changed, by the devices that are allocated to them now."""
         for uid, found in changes:
             key = self._claims.remove(uid) if found is None else self._claims.put(uid, found)
             if key:
@@ -67,7 +67,7 @@ class DeviceObjects:
                 self._holders.setdefault(_whole(device), {})[key] = device.share
 
     def list_devices(self, node: str) -> list[Device]:
-        """Return the devices that a node has, in order of drivers, pools and names."""
+        """Return the devices of a node, ordered by driver, pool and name."""
         slices = self._slices.get(node, {}).values()
         newest: dict[tuple[str, str], int] = {}
         for each in slices:
@@ -82,11 +82,11 @@ class DeviceObjects:
         )
 
     def find_claim(self, key: str) -> DeviceClaim | None:
-        """Return a claim by ``namespace/name``, None if there is none."""
+        """Return the claim ``namespace/name``, or None if there is none."""
         return self._claims.get(key)
 
     def iter_holders(self, device: Device) -> Iterator[tuple[DeviceClaim, str]]:
-        """Yield the claims that have a device, by name, each with the ID of its share, "" for the whole device."""
+        """Yield the claims to which a device is allocated, by name, each with the ID of its share ("" for all)."""
         for key, share in sorted(self._holders.get(device, {}).items()):
             claim = self._claims.get(key)
             if claim is not None:

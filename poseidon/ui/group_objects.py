@@ -1,4 +1,4 @@
-"""Keeps the objects that define groups of pods, and the position of nodes in the tree."""
+"""Keeps the objects that define groups of pods, and the positions of nodes in the cluster's tree."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 
 class GroupObjects:
-    """Objects of groups. ``maps``: ConfigMaps of topology groups; ``app_groups`` and ``topologies``: by uid.
+    """The objects that define groups of pods.
 
-    ``trees``: the cluster's tree; ``sources``: how many pods each group wants.
+    ``maps`` are the ConfigMaps of topology groups; ``app_groups`` and ``topologies`` are kept by uid.
+
+    ``trees`` has the cluster's tree; ``sources`` says how many pods each group wants.
     """
 
     def __init__(self, arguments: TreeArguments | None = None) -> None:
@@ -38,7 +40,7 @@ class GroupObjects:
         self._tiers: dict[str, Mapping[str, str]] = {}
 
     def groups_changed(self, kind: str, changes: Sequence[Change[Source]]) -> None:
-        """Update changed PodGroups or Workloads."""
+        """Update the PodGroups or Workloads that have changed."""
         for uid, found in changes:
             if found is None:
                 self.sources.remove(uid)
@@ -46,13 +48,13 @@ class GroupObjects:
                 self.sources.put(kind, uid, found)
 
     def group_config_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
-        """Update changed ConfigMaps of groups."""
+        """Update the ConfigMaps of groups that have changed."""
         for uid, found in changes:
             for name in self.maps.remove(uid) if found is None else self.maps.put(found):
                 self._describe(name)
 
     def tree_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
-        """Update changed ConfigMaps of the tree."""
+        """Update the ConfigMaps of the tree that have changed."""
         for uid, found in changes:
             if found is None:
                 self.trees.remove(uid)
@@ -63,15 +65,15 @@ class GroupObjects:
         self.sources.put_described(name.namespace, name.name, self.maps.get(name))
 
     def app_groups_changed(self, changes: Sequence[Change[AppGroup]]) -> None:
-        """Update changed AppGroups."""
+        """Update the AppGroups that have changed."""
         _put(self.app_groups, changes)
 
     def topologies_changed(self, changes: Sequence[Change[NetworkTopology]]) -> None:
-        """Update changed NetworkTopologies."""
+        """Update the NetworkTopologies that have changed."""
         _put(self.topologies, changes)
 
     def nodes_changed(self, changes: Sequence[Change[Node]]) -> None:
-        """Update changed nodes, whose labels may define the tree."""
+        """Update the nodes that have changed, because their labels may define the tree."""
         for uid, node in changes:
             if node is not None:
                 self._node_names[uid] = node.metadata.name
@@ -84,7 +86,7 @@ class GroupObjects:
                 self._tiers.pop(name, None)
 
     def hyper_nodes_changed(self, changes: Sequence[Change[HyperNode]]) -> None:
-        """Update changed HyperNodes of Volcano."""
+        """Update Volcano's HyperNodes that have changed."""
         for uid, found in changes:
             if found is None:
                 self._hyper_nodes.remove(uid)
@@ -93,7 +95,7 @@ class GroupObjects:
         self.sources.tiers = self._hyper_nodes.tiers
 
     def find_tiers(self, node: str) -> Mapping[str, str]:
-        """Return a node's labels by tiers of HyperNodes."""
+        """Return the labels that HyperNodes give a node, one for each tier."""
         self._tiers.update(self._hyper_nodes.take_labels())
         return self._tiers.get(node, {})
 

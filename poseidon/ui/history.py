@@ -1,4 +1,4 @@
-"""Keeps the figures of the last 15 minutes, with gaps where there were none."""
+"""Keeps the figures of the last 15 minutes, with gaps for times without figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 KEPT_SECONDS = 900.0
 GAP_SECONDS = 30.0
-"""Two readings that are further apart have a gap between them: nobody read, or the server stood still."""
+"""If two readings are further apart, a gap is shown between them, because nothing was read in between."""
 
 _MOST = 900
 _COLUMNS = ("boundPerSecond", "schedulingP50", "schedulingP99", "pending", "roundsPerSecond")
@@ -28,14 +28,17 @@ class _Step(NamedTuple):
 
 
 class FigureHistory:
-    """The figures of each reading of the programs' metrics. ``latest``: those of the last one, None if it has none."""
+    """The figures of each reading of the programs' metrics; ``latest`` is None if the last reading had no figures.
+
+    ``latest``: those of the last one, None if it has none.
+    """
 
     def __init__(self) -> None:
         self._steps: deque[_Step] = deque(maxlen=_MOST)
         self.latest: Figures | None = None
 
     def add(self, at: float, found: Figures | None, pending: int) -> None:
-        """Add a reading; ``found``: its figures, None if the bridge did not answer."""
+        """Add a reading; ``found`` has its figures, or is None if the bridge did not answer."""
         self.latest = found
         if found is None:
             self._steps.append(_Step(at, pending=pending))
@@ -48,9 +51,9 @@ class FigureHistory:
             self._steps.popleft()
 
     def as_json(self) -> dict[str, list[Any]]:
-        """Return the readings as columns of a chart.
+        """Return the readings as columns for a chart.
 
-        In the middle of each gap there is an empty reading, so that lines are interrupted.
+        Each gap has an empty reading in its middle, so that lines are interrupted.
         """
         steps = list(self._steps)
         gaps = [

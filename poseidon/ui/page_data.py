@@ -1,4 +1,4 @@
-"""Everything that the dashboard knows, from any source; views are made of it."""
+"""Holds everything that the dashboard knows, from any source; the views are made from it."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ SolverState = Literal["connected", "refused", "unreachable", "embedded"]
 
 @dataclass(slots=True)
 class Capabilities:
-    """The views for which there are data."""
+    """The views for which the dashboard has data."""
 
     figures: bool = False
-    """Rates, times and queues."""
+    """Whether there are rates, times, and numbers of waiting pods."""
     flow: bool = False
-    """The flow of rounds."""
+    """Whether there are the flows of rounds."""
     cluster: bool = False
-    """Nodes and pods."""
+    """Whether there are nodes and pods."""
     pending: bool = False
-    """Pending pods with their reasons."""
+    """Whether there are pending pods with their reasons."""
     explain: bool = False
-    """Explanations of single pods."""
+    """Whether single pods can be explained."""
     cures: bool = False
-    """Changes that would give a pod a place."""
+    """Whether changes that would give a pod a node can be searched for."""
     groups: bool = False
-    """Groups of pods."""
+    """Whether there are groups of pods."""
     queues: bool = False
-    """Queues and what waits in them."""
+    """Whether there are queues, and workloads that wait in them."""
 
 
 @dataclass(slots=True)
 class About:
-    """The source of the dashboard's data. ``warnings``: lines for people."""
+    """The source of the dashboard's data, and the views that are available. ``warnings`` are lines for people."""
 
     source: Kind
     title: str
@@ -59,7 +59,7 @@ class About:
 
 @dataclass(slots=True)
 class SolverStanding:
-    """Whether a solver answers, and its address. ``since``: when this state began, 0 before the first question."""
+    """Whether a solver answers, and its address. ``since`` is when this state began, 0 before the first question."""
 
     state: SolverState
     target: str
@@ -69,13 +69,16 @@ class SolverStanding:
 
 @dataclass(slots=True)
 class BridgeStanding:
-    """Whether the bridge serves its metrics (``answers``; None: it never did). ``since``: when this state began."""
+    """Whether the bridge serves its metrics.
+
+    ``answers`` is None if the bridge never did. ``since`` is when this state began.
+    """
 
     answers: bool | None = None
     since: float = 0.0
 
     def note_answer(self, at: float, *, answers: bool) -> bool:
-        """Record whether the bridge has answered; return whether that has changed."""
+        """Record whether the bridge has answered; return whether this differs from the time before."""
         if answers == self.answers or (not answers and self.answers is None):
             return False
         self.answers, self.since = answers, at
@@ -84,14 +87,14 @@ class BridgeStanding:
 
 @dataclass(slots=True)
 class LeaderStanding:
-    """The holder of the Lease, None if unknown. ``others``: earlier holders."""
+    """The holder of the leader's Lease, None if unknown. ``others`` are the earlier holders."""
 
     holder: str | None = None
     leads: bool | None = None
     others: deque[str] = field(default_factory=lambda: deque(maxlen=5))
 
     def set_holder(self, holder: str | None) -> bool:
-        """Set the present holder; return whether it has changed."""
+        """Set the present holder of the Lease; return whether it has changed."""
         if holder == self.holder:
             return False
         if self.holder and self.holder not in self.others:
@@ -104,35 +107,35 @@ class LeaderStanding:
 
 @dataclass(slots=True)
 class Known:
-    """The present data of everything that the dashboard can show."""
+    """All data that the dashboard can show now."""
 
     about: About
     """The source of the data, and the available views."""
     store: ClusterStore
-    """Nodes and pods."""
+    """Nodes and pods of the cluster."""
     versions: Versions
-    """Versions of the data, for clients that wait for changes."""
+    """Version numbers of the data, for clients that wait for changes."""
     solver: SolverStanding
-    """Whether the solver answers."""
+    """Whether the solver answers, and since when."""
     leader: LeaderStanding = field(default_factory=LeaderStanding)
-    """Which bridge leads."""
+    """Which bridge is the leader."""
     bridge: BridgeStanding = field(default_factory=BridgeStanding)
-    """Whether the bridge answers."""
+    """Whether the bridge answers, and since when."""
     history: FigureHistory = field(default_factory=FigureHistory)
-    """Figures over time."""
+    """Rates, times and counts of the last 15 minutes."""
     rounds: RoundBook = field(default_factory=RoundBook)
-    """The last rounds."""
+    """The last rounds of the solver."""
     groups: GroupObjects = field(default_factory=GroupObjects)
-    """Objects of groups."""
+    """Objects that define groups of pods."""
     devices: DeviceObjects = field(default_factory=DeviceObjects)
-    """Devices of nodes, and claims."""
+    """Devices of nodes, and claims to devices."""
     zones: dict[str, NodeResourceTopology] = field(default_factory=dict)
-    """NUMA zones by node."""
+    """NUMA zones of each node, by the node's name."""
     standing: dict[str, Any] | None = None
-    """Counts when figures were last taken; None if no figures are taken."""
+    """Counts of nodes and pods at the last reading of figures; None if no figures are read."""
 
     def session(self) -> dict[str, Any]:
-        """Return the JSON object of the session: source of the data, and whether the programs answer."""
+        """Return the JSON object of the session: the source of the data, and whether the programs answer."""
         solver, bridge = self.solver, self.bridge
         return {
             **self.about.as_json(),

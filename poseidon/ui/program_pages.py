@@ -1,4 +1,4 @@
-"""The pages that both programs serve over HTTP besides their metrics."""
+"""Reads the pages that bridge and solver serve over HTTP in addition to their metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FAULTS = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
 
 
 async def read_page(url: str) -> str | None:
-    """Return the text that a program serves at a URL, None if it cannot be read."""
+    """Return the text that a program serves at a URL, or None if it cannot be read."""
     try:
         async with aiohttp.ClientSession(timeout=_PATIENCE) as session, session.get(url) as answer:
             if answer.status != 200:
@@ -21,5 +21,5 @@ async def read_page(url: str) -> str | None:
 
 
 def get_configz_url(metrics_url: str) -> str:
-    """Return the URL of the configuration of the program whose metrics are at this URL."""
+    """Return the URL of a program's configuration, given the URL of its metrics."""
     return f"{metrics_url.rsplit('/', 1)[0]}/configz"

@@ -1,4 +1,4 @@
-"""Keeps the last description of queues, and describes them anew when somebody asks and the last one is old."""
+"""Keeps the last description of queues, and makes a new one when somebody asks and the last one is old."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORKING, DONE, FAILED = "working", "done", "failed"
 
 
 class _Finding:
-    """The last result of a job about an input. ``clock`` is monotonic."""
+    """The last result of a job, such as a description of the queues. ``clock`` is monotonic."""
 
     def __init__(
         self, worker: Jobs, job: Callable[[], dict[str, Any]], clock: Callable[[], float], *, lasts: bool
@@ -31,10 +31,10 @@ class _Finding:
         self._old_at = float("-inf")
         self._error: str | None = None
         self.found: dict[str, Any] = {}
-        """The last result, empty before the first one."""
+        """The job's last result, empty before the first one."""
 
     def ask(self) -> dict[str, Any]:
-        """Begin the job if there is no result or it is old; return its state as JSON."""
+        """Start the job if its last result is missing or old; return the job's state as JSON."""
         if self._task is None and self._clock() >= self._old_at:
             self._task = asyncio.create_task(self._work())
         state = WORKING if self._task is not None else FAILED if self._error else DONE
@@ -60,10 +60,10 @@ class _Finding:
 
 
 class Queues:
-    """Describes the queues of an input, and when pods that wait in them are expected to get nodes. ``clock`` is
-    monotonic.
+    """Describes the queues of an input, and when pods that wait in them are expected to get nodes.
 
-    ``expect`` returns the latter, by ``queues`` and ``workloads``; it is called in the worker's process.
+    ``expect`` returns expected starts by ``queues`` and ``workloads``; it is called in the worker process. ``clock``
+    is monotonic.
     """
 
     def __init__(
@@ -79,15 +79,15 @@ class Queues:
         self._starts = _Finding(worker, partial(expect, given), clock, lasts=lasts)
 
     def list_queues(self, offset: int, limit: int) -> dict[str, Any]:
-        """Return the documented JSON object: queues, each after its parent."""
+        """Return a part of all queues, each after its parent, as the JSON object that the documents describe."""
         state = self._queues.ask()
         queues, note = self._queues.found.get("queues", []), self._queues.found.get("note", "")
         return {**state, "note": note, "total": len(queues), "queues": queues[offset : offset + limit]}
 
     def list_workloads(self, queue: str, workload: str, offset: int, limit: int) -> dict[str, Any]:
-        """Return the documented JSON object: the workloads that wait in a queue, or in the queue of a workload.
+        """Return the workloads that wait in a queue, or in the queue of a workload, as the documented JSON object.
 
-        With a workload that waits, the page that it is on.
+        If ``workload`` waits, the returned part of the list is the one that contains it.
         """
         state, found = self._queues.ask(), self._queues.found
         queue = queue or found.get("members", {}).get(workload, "")
@@ -106,7 +106,7 @@ class Queues:
         }
 
     def expect_starts(self, queue: str) -> dict[str, Any]:
-        """Return the documented JSON object: expected starts of all queues, and of the workloads of one queue."""
+        """Return the expected starts of all queues, and of one queue's workloads, as the documented JSON object."""
         state, found = self._starts.ask(), self._starts.found
         waiting = self._queues.found.get("waiting", {}).get(queue, ())
         starts = found.get("workloads", {})

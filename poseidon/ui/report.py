@@ -1,6 +1,7 @@
-"""Writes a command's findings as one web page: figures, pictures and tables, drawn by the dashboard's charts.
+"""Writes a command's findings as one web page with figures, charts and tables.
 
-The page needs no server and no other file. Texts and names are shown literally, whatever they contain.
+The page needs no server and no other file; it contains the dashboard's code for charts. Texts and names are shown
+literally, even if they contain HTML.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ Values = Sequence[float | None]
 class LineChart(msgspec.Struct, frozen=True, tag="lines"):
     """A chart of lines.
 
-    ``at``: positions on the horizontal axis; ``series``: values by name of the line, None for missing ones; ``across``
-    and ``unit``: titles of the axes; ``logarithmic``: of both axes, which shows only values above 0.
+    ``at`` has the positions on the horizontal axis. ``series`` has the values of each line by its name, None for
+    missing ones. ``across`` and ``unit`` are the titles of the axes. If ``logarithmic``, both axes are, and show only
+    values above 0.
     """
 
     across: str
@@ -30,9 +32,11 @@ class LineChart(msgspec.Struct, frozen=True, tag="lines"):
 
 
 class BarChart(msgspec.Struct, frozen=True, tag="bars"):
-    """A chart of bars. ``items``: (label, length, text beside) of each bar; ``most``: the length of the whole width.
+    """A chart of bars.
 
-    ``logarithmic``: lengths are those of logarithms, from 1 on.
+    ``items`` has label, length and text for each bar; ``most`` is the length that fills the whole width.
+
+    If ``logarithmic``, a bar's length is the logarithm of its value, which is at least 1.
     """
 
     items: Sequence[tuple[str, float, str]]
@@ -41,7 +45,10 @@ class BarChart(msgspec.Struct, frozen=True, tag="bars"):
 
 
 class StackChart(msgspec.Struct, frozen=True, tag="stacks"):
-    """A chart of bars with named parts: (label, parts in the order of ``names``, text beside) of each bar."""
+    """A chart of bars that consist of named parts.
+
+    Each bar has a label, its parts in the order of ``names``, and a text beside it.
+    """
 
     names: Sequence[str]
     items: Sequence[tuple[str, Values, str]]
@@ -51,7 +58,7 @@ Chart = LineChart | BarChart | StackChart
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Rows of texts; ``figures``: how many of the last columns are figures."""
+    """Rows of texts; the last ``figures`` columns contain numbers."""
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -60,7 +67,7 @@ class Table(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the page: a picture, a table or both below a title, with ``notes`` (sentences)."""
+    """A part of the page: a title, ``notes`` (sentences), and a picture, a table or both."""
 
     title: str
     chart: Chart | None = None
@@ -70,7 +77,10 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class PageReport:
-    """The content of a page. ``figures``: prominent numbers, each with the name of what it counts."""
+    """The content of a web page with a command's findings.
+
+    ``figures`` are prominent numbers, each with the name of what it counts.
+    """
 
     title: str
     figures: Sequence[tuple[str, str]] = ()
@@ -79,6 +89,6 @@ class PageReport:
 
 
 def report_page(report: PageReport) -> str:
-    """Return the page as HTML."""
+    """Return the web page as HTML."""
     answers = {"session": describe_file_session("report", "report"), "report": report}
     return single_file(report.title, "#/report", answers)

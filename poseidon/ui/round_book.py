@@ -1,4 +1,4 @@
-"""Keeps the known rounds: summaries of the last 200, and the last 20 flows that were read."""
+"""Keeps what is known about rounds: summaries of the last 200, and the 20 flows that were read last."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _COUNTS = ("machines", "tasks", "classes", "arcs", "placed", "pending")
 
 
 class RoundBook:
-    """Summaries and flows of the known rounds, by number."""
+    """Summaries and flows of rounds, by the round's number."""
 
     def __init__(self) -> None:
         self._summaries: OrderedDict[int, dict[str, Any]] = OrderedDict()
         self._flows: OrderedDict[int, pb.RoundFlow] = OrderedDict()
         self.offered: list[int] = []
-        """Numbers of further rounds whose flows can be computed."""
+        """Numbers of other rounds whose flows can be computed on demand."""
 
     @property
     def latest(self) -> int:
@@ -45,7 +45,7 @@ class RoundBook:
         return list(self._summaries.values())
 
     def add(self, found: Iterable[pb.RoundSummary]) -> bool:
-        """Add summaries of new rounds, in the order of their numbers; return whether there were any."""
+        """Add summaries of new rounds, ordered by their numbers; return whether there were any."""
         before = self.latest
         for each in found:
             if self._summaries and each.round <= self.latest:
@@ -56,11 +56,11 @@ class RoundBook:
         return self.latest != before
 
     def put_summaries(self, found: Mapping[int, dict[str, Any]]) -> None:
-        """Add summaries by the number of the round, in order."""
+        """Add summaries, given by the number of the round, in ascending order."""
         self._summaries.update(found)
 
     def clear(self) -> None:
-        """Forget all rounds, as another solver begins with its own numbers."""
+        """Forget all rounds, because another solver numbers its rounds from the beginning."""
         self._summaries.clear()
         self._flows.clear()
 
@@ -72,7 +72,7 @@ class RoundBook:
             self._flows.popitem(last=False)
 
     def flow(self, number: int) -> pb.RoundFlow | None:
-        """Return the flow of a round (0: the newest), None if it is not known."""
+        """Return the flow of a round (0: the newest), or None if it is unknown."""
         return self._flows.get(number or self.latest_flow)
 
     def list_rounds(self) -> list[int]:
@@ -81,7 +81,7 @@ class RoundBook:
 
 
 def summary(number: int, ended: float, stats: pb.RoundStats | Stats, evictions: int) -> dict[str, Any]:
-    """Return the documented JSON object of a round."""
+    """Return the summary of a round as the JSON object that the documents describe."""
     return {
         "round": number,
         "ended": ended,

@@ -1,7 +1,7 @@
-"""Writes the page as one file that contains the answers that it needs, for people without a server.
+"""Writes a page of the dashboard as one file with all answers that it needs, for people without a server.
 
-Opened from anywhere, it shows one view. Its modules are ``data:`` addresses under names of their own in an
-import map; the answers that the page would request from a server are JSON in the file.
+Wherever the file is opened, it shows one view. Its JavaScript modules are ``data:`` addresses, named in an import
+map. The answers that the page would request from a server are JSON in the file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHEETS = (
 
 
 def single_file(title: str, address: str, answers: Mapping[str, Any]) -> str:
-    """Return a web page that shows the view at ``address`` (``#/view/…``); ``answers`` by path below ``/api/v1``."""
+    """Return a web page with the view at ``address`` (``#/view/…``); ``answers`` are by path below ``/api/v1``."""
     modules = {
         f"{_PREFIX}{path.relative_to(ASSETS).as_posix()}": _module(path)
         for path in sorted(ASSETS.rglob("*.js"))
@@ -58,9 +58,9 @@ def single_file(title: str, address: str, answers: Mapping[str, Any]) -> str:
 def describe_file_session(
     source: str, capability: str, at: float = 0.0, warnings: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return the session of a page without a server, in place of the answer to ``/session``.
+    """Return the session of a page without a server, which replaces the answer to ``/session``.
 
-    ``source`` says what the page shows, ``capability`` is the only view that it has.
+    ``source`` says what the page shows; ``capability`` is its only view.
     """
     return {
         "at": at,
@@ -75,7 +75,7 @@ def describe_file_session(
 
 
 def _module(path: Path) -> str:
-    """Return a JavaScript module as a data address, with its imports replaced by names of the import map."""
+    """Return a JavaScript module as a ``data:`` address; its imports are replaced by names of the import map."""
     folder = PurePosixPath(path.relative_to(ASSETS).parent.as_posix())
 
     def embed_name(found: re.Match[str]) -> str:
@@ -92,5 +92,5 @@ def _module(path: Path) -> str:
 
 
 def _json(value: Any) -> str:
-    """Return JSON that is safe within an element of HTML."""
+    """Return a value as JSON that is safe within an HTML element."""
     return msgspec.json.encode(value).decode().replace("<", "\\u003c")

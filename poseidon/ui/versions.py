@@ -1,4 +1,4 @@
-"""Counts the changes of each subject, so that each view is computed once per change."""
+"""Counts the changes of each subject, so that each view is computed only once per change."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ SUBJECTS = ("session", "overview", "flow", "cluster", "pending", "groups")
 
 
 class Versions:
-    """Version numbers of subjects: changes are marked at any time; ``publish`` raises the numbers and calls
-    listeners.
-    """
+    """Version numbers of subjects; ``mark`` records changes, ``publish`` raises the numbers and calls listeners."""
 
     def __init__(self) -> None:
         self._numbers = dict.fromkeys(SUBJECTS, 1)
@@ -30,7 +28,7 @@ class Versions:
         return dict(self._numbers)
 
     def publish(self) -> bool:
-        """Raise the numbers of the marked subjects and call listeners; return whether any subject was marked."""
+        """Raise the numbers of the marked subjects, and call listeners; return whether any subject was marked."""
         if not self._changed:
             return False
         for subject in self._changed:
@@ -41,5 +39,5 @@ class Versions:
         return True
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call ``listener`` after each ``publish`` with changes, from now on."""
+        """From now on, call ``listener`` after each ``publish`` with changes."""
         self._listeners.append(listener)

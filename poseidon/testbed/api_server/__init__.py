@@ -1,1 +1,1 @@
-"""The API over HTTP: requests, lists, watches, verbs."""
+"""The simulated Kubernetes API over HTTP: its requests, lists, watches and verbs."""

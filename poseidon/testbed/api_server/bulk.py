@@ -1,4 +1,4 @@
-"""``POST /simulated/v1/bulk``: creates many objects from newline-delimited JSON, for seeding by another process."""
+"""Serves ``POST /simulated/v1/bulk``, by which another process creates many objects from newline-delimited JSON."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _PAUSE_EVERY = 250
 async def create_lines(operations: Operations, chunks: AsyncIterator[bytes]) -> dict[str, Any]:
     """Create one object per line and return ``{"created": n, "failed": n, "errors": [{"line", "message"}]}``.
 
-    Objects keep the status they come with. Lines that fail are skipped; the first hundred are reported. Other
-    requests are served in between.
+    Objects keep the status that they have in their line. Lines that fail are skipped; the first hundred failures are
+    reported. Other requests are served in between.
     """
     created, failed, number = 0, 0, 0
     shown: list[dict[str, Any]] = []
@@ -39,7 +39,7 @@ async def create_lines(operations: Operations, chunks: AsyncIterator[bytes]) -> 
 
 
 def create_object(operations: Operations, obj: Any) -> None:
-    """Create ``obj`` as its kind says, and keep its status. Raises ``ApiError``."""
+    """Create an object with its own status, according to its kind. Raises ``ApiError`` if it is refused."""
     api_version, kind = (obj.get("apiVersion"), obj.get("kind")) if isinstance(obj, dict) else (None, None)
     resource = operations.registry.of_kind(api_version or "", kind or "")
     if resource is None:

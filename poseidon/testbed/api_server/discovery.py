@@ -1,6 +1,6 @@
-"""The discovery documents: versions, groups, the resources of each, and a minimal OpenAPI v3.
+"""Serves the discovery documents: API versions and groups, their resources, and a minimal OpenAPI v3 document.
 
-The OpenAPI document states only what kubectl looks for: writes take the parameter ``fieldValidation``, so ``kubectl
+The OpenAPI document says only what kubectl looks for: writes have the parameter ``fieldValidation``. So ``kubectl
 apply`` leaves validation to the server.
 """
 
@@ -29,8 +29,9 @@ VERSION = {
 
 
 def document(registry: ResourceRegistry, parts: list[str], host: str) -> Object | None:
-    """Return the discovery document at a path, which is given in parts; None if there is none. ``host``: the server's
-    address.
+    """Return the discovery document at a path, given in parts, or None if there is none.
+
+    ``host`` is the server's address.
     """
     found: Object | None = None
     match parts:
@@ -60,7 +61,7 @@ def _entry(name: str, kind: str, verbs: list[str], *, namespaced: bool) -> Objec
 
 
 def _of_version(registry: ResourceRegistry, group: str, version: str, *, openapi: bool) -> Object | None:
-    """Return the OpenAPI document of a version, or its list of resources; None if the version is not served."""
+    """Return the OpenAPI document of an API version, or its list of resources; None if the version is not served."""
     resources = registry.of_version(group, version)
     if not resources:
         return None
@@ -106,7 +107,7 @@ def _entries(resource: ResourceType) -> list[Object]:
     for action, kind in resource.actions:
         name, verb = f"{resource.plural}/{action}", "create" if kind else "update"
         found = _entry(name, kind or resource.kind, [verb], namespaced=namespaced)
-        # Before it drains a node, kubectl looks here for the version of evictions.
+        # Before kubectl drains a node, it looks here for the API version of evictions.
         entries.append({**found, "group": "policy", "version": "v1"} if kind == "Eviction" else found)
     return entries
 

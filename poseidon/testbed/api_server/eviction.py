@@ -1,6 +1,6 @@
-"""The eviction subresource: a delete that disruption budgets may refuse.
+"""Implements the eviction subresource: a delete of a pod that disruption budgets may refuse.
 
-Semantics and messages follow ``EvictionREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes.
+Behaviour and messages follow ``EvictionREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Metadata(msgspec.Struct):
 
 
 class Eviction(msgspec.Struct, rename="camel"):
-    """A policy/v1 Eviction: names the pod, and holds the options of its deletion."""
+    """A policy/v1 Eviction, which names the pod and holds the options of its deletion."""
 
     kind: str = "Eviction"
     api_version: str = "policy/v1"
@@ -39,7 +39,7 @@ class Eviction(msgspec.Struct, rename="camel"):
 
 
 def decode_eviction(body: bytes) -> Eviction:
-    """Read an Eviction from JSON. Raises ``ApiError`` 400."""
+    """Read an Eviction from JSON. Raises ``ApiError`` 400 if it is malformed."""
     eviction = errors.decode_as(Eviction, body, "Eviction in version v1 cannot be handled as a Eviction")
     if eviction.kind != "Eviction" or eviction.api_version != "policy/v1":
         raise errors.bad_request(
@@ -54,8 +54,8 @@ def evict(
 ) -> None:
     """Delete a pod unless a budget forbids it.
 
-    Raises ``ApiError``: 400 when URL and eviction disagree; 404 for an unknown pod; 409 for preconditions that do not
-    hold; 429 when a budget allows no disruption; 500 when several budgets cover the pod.
+    Raises ``ApiError``: 400 if URL and eviction disagree, 404 for an unknown pod, 409 if a precondition does not
+    hold, 429 if a budget allows no disruption, 500 if several budgets cover the pod.
     """
     metadata = eviction.metadata
     if (metadata.name or name) != name or (metadata.namespace or namespace) != namespace:
@@ -63,7 +63,7 @@ def evict(
     options = eviction.delete_options or DeleteOptions()
     record = operations.get(PODS, namespace, name)
     pod = decode(record)
-    # A pod that does not run yet, has ended, or is being deleted is evicted whatever budgets say.
+    # A pod that does not run yet, has ended, or is being deleted is evicted, whatever budgets say.
     ends = pod["status"].get("phase") in ("Pending", "Succeeded", "Failed")
     if not (ends or pod["metadata"].get("deletionTimestamp")):
         _ask_budgets(operations, record, pod)
@@ -81,7 +81,7 @@ def _ask_budgets(operations: Operations, record: Record, pod: Object) -> None:
         obj = decode(budget)
         status = obj["status"]
         if condition_of(pod, "Ready") != "True":
-            # A pod that is not ready does not count as healthy in the budget.
+            # The budget does not count a pod as healthy that is not ready.
             always = (obj.get("spec") or {}).get("unhealthyPodEvictionPolicy") == _ALWAYS_ALLOW
             if always or status["currentHealthy"] >= status["desiredHealthy"] > 0:
                 continue

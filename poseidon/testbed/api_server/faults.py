@@ -1,6 +1,6 @@
-"""Injects faults: chosen requests are refused, delayed, left unanswered or cut off.
+"""Injects faults into the API server: chosen requests are refused, delayed, not answered, or cut off.
 
-Tests give a cluster a ``FaultPlan`` and add to it, before or while requests come in.
+Tests pass a ``FaultPlan`` to a cluster, and add faults to it before or while requests arrive.
 """
 
 from __future__ import annotations
@@ -14,51 +14,52 @@ from poseidon.testbed.objects.errors import ApiError
 
 @dataclass(slots=True)
 class Fault:
-    """A fault that requests meet if they match it.
+    """A fault that affects the requests that match it.
 
-    Of the matching requests, the first ``skip`` pass, and the next ``times`` are hit. The steps come in the
-    order of the fields. With ``after``, ``cut`` or ``code`` hide from the client that its request has worked.
+    The first ``skip`` matching requests pass; the next ``times`` are affected. The fault's steps happen in the order
+    of the fields. If ``after`` is set, ``cut`` or ``code`` hide from the client that its request has been carried
+    out.
     """
 
     path: str
     """Regular expression that must match the whole path."""
     method: str = ""
-    """Method of the requests, "" for any."""
+    """Method of the affected requests, "" for any method."""
     skip: int = 0
-    """Requests that pass before the fault begins."""
+    """Number of matching requests that pass before the fault begins."""
     times: int | None = None
-    """Requests that are hit, None for all."""
+    """Number of requests that are affected, None for all."""
     delay: float = 0.0
-    """Seconds to wait first."""
+    """Seconds to wait before the other steps."""
     hold: bool = False
-    """Whether to wait until ``release`` is called."""
+    """Whether the request waits until ``release`` is called."""
     silent: bool = False
-    """Whether never to answer."""
+    """Whether the request never gets an answer."""
     after: bool = False
-    """Whether to carry out the request before the next steps."""
+    """Whether the request is carried out before the next steps."""
     cut: bool = False
-    """Whether to break the connection."""
+    """Whether the connection is cut."""
     code: int = 0
-    """HTTP status of the answer, 0 for none."""
+    """HTTP status of the answer, 0 if the fault gives no answer."""
     reason: str = ""
     """Reason in the answer's ``Status``."""
     message: str = "a fault of the simulation"
     """Message in the answer's ``Status``."""
     retry_after: int | None = None
-    """Seconds of the Retry-After header, None for none."""
+    """Seconds in the answer's Retry-After header, None for no header."""
     hits: int = field(default=0, init=False)
-    """Requests hit so far."""
+    """Number of requests that have been affected so far."""
     _seen: int = field(default=0, init=False)
-    """Matching requests so far."""
+    """Number of matching requests so far."""
     _released: asyncio.Event = field(default_factory=asyncio.Event, init=False, repr=False)
-    """Set once ``release`` has been called."""
+    """Set when ``release`` has been called."""
 
     def __post_init__(self) -> None:
         if self.code and not 400 <= self.code < 600:
             raise ValueError(f"fault on {self.path}: code: {self.code} is no error; give 400 to 599")
 
     def strikes(self, method: str, path: str) -> bool:
-        """Return whether the fault hits this request; if so, count it."""
+        """Return whether the fault affects this request; if so, count it."""
         if self.method not in ("", method) or re.fullmatch(self.path, path) is None:
             return False
         self._seen += 1
@@ -68,11 +69,11 @@ class Fault:
         return True
 
     def release(self) -> None:
-        """Let held requests go on, and stop holding new ones."""
+        """Let waiting requests go on, and let no further request wait."""
         self._released.set()
 
     async def delay_request(self) -> None:
-        """Wait as long as the fault delays the request, possibly for ever."""
+        """Wait as long as the fault delays the request; the wait may never end."""
         if self.delay:
             await asyncio.sleep(self.delay)
         if self.hold:
@@ -87,20 +88,20 @@ class Fault:
 
 
 class FaultPlan:
-    """The faults of a simulated cluster; of several that match a request, the one added first hits."""
+    """The faults of a simulated cluster; if several match a request, the one added first affects it."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
 
     def add(self, fault: Fault) -> Fault:
-        """Add a fault from now on; returns it."""
+        """Add a fault, which is effective from now on, and return it."""
         self._faults.append(fault)
         return fault
 
     def clear(self) -> None:
-        """Remove all faults; requests that already wait for ever go on waiting."""
+        """Remove all faults; requests that never get an answer still get none."""
         self._faults.clear()
 
     def strike(self, method: str, path: str) -> Fault | None:
-        """Return the fault that hits a request, or None."""
+        """Return the fault that affects a request, or None."""
         return next((fault for fault in self._faults if fault.strikes(method, path)), None)

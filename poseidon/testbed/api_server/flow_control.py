@@ -1,10 +1,9 @@
-"""Limits writes: they are served one after another, each with a delay, and only a number of them are accepted at a
-time.
+"""Limits writes: the server carries them out one after another, with delays, and accepts only some at a time.
 
-A real API server spends time on admission, storage and watches; this one answers from memory. Limits show how a client
-behaves with a server that is slower than itself. Each write waits in one queue with a fixed service time, then for a
-delay that does not occupy the server. If the queue is full, the answer is that of API priority and fairness: 429, ask
-again.
+A real API server spends time on admission, storage and watches; the simulated one answers from memory. The limits
+show how a client behaves with a server that is slower than the client. Each write waits in one queue with a fixed
+service time, and then for a delay in which the server does other work. If the queue is full, the answer is that of
+API priority and fairness: status 429, try again.
 """
 
 from __future__ import annotations
@@ -18,13 +17,15 @@ from dataclasses import dataclass
 from poseidon.testbed.objects import errors
 
 RETRY_AFTER_SECONDS = 1
-"""Seconds in the Retry-After header of a refused request, as from a real server."""
+"""Seconds in the Retry-After header of a refused request, as a real server gives them."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteLimits:
-    """Limits on writes; 0 means no limit. ``rate``: writes per second; ``latency``: additional seconds for each;
-    ``in_flight``: most at a time, further ones get 429.
+    """Limits on writes, each 0 for no limit.
+
+    ``rate`` is in writes per second. ``latency`` is in additional seconds for each write. ``in_flight`` is the most
+    writes at a time; further ones get status 429.
     """
 
     rate: float = 0.0
@@ -46,7 +47,10 @@ class WriteLimits:
 
 
 class FlowControl:
-    """Delays and refuses writes by ``limits``. ``clock`` is monotonic, ``sleep`` waits; both use the same time."""
+    """Delays and refuses writes according to ``limits``.
+
+    ``clock`` is monotonic, and ``sleep`` waits; both use the same time.
+    """
 
     def __init__(
         self,
@@ -62,8 +66,9 @@ class FlowControl:
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[None]:
-        """Wait for this write's turn; the write happens in the context. Raises ``ApiError`` 429 at once if the queue
-        is full.
+        """Wait until this write may happen; it happens within the context.
+
+        Raises ``ApiError`` 429 at once if the queue is full.
         """
         limits = self._limits
         if limits.in_flight and self._in_flight >= limits.in_flight:
@@ -80,10 +85,10 @@ class FlowControl:
             self._in_flight -= 1
 
     def _take_turn(self) -> float:
-        """Take the next place in the queue; return the seconds until this write is served."""
+        """Take the next position in the queue; return the seconds until this write is carried out."""
         if not self._limits.rate:
             return 0.0
         now = self._clock()
-        # Idle time does not count for later writes: a server cannot work ahead.
+        # Idle time does not make later writes faster, because a server cannot work ahead.
         self._free_at = max(self._free_at, now) + 1.0 / self._limits.rate
         return self._free_at - now

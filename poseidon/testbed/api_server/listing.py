@@ -1,4 +1,4 @@
-"""Lists objects, in pages if asked to: the API's ``limit``/``continue``/``resourceVersion`` over the store's views."""
+"""Lists objects, in pages on request: implements ``limit``, ``continue`` and ``resourceVersion`` of the API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from poseidon.testbed.objects.selectors import Selection
 from poseidon.testbed.objects.store import Store
 
 _NEWEST = -1
-"""Revision in a token of an inconsistent continuation, which reads the present state."""
+"""Revision in the token of an inconsistent continuation, which reads the present state."""
 
 
 _PAGE_EXPIRED = (
@@ -28,7 +28,7 @@ _PAGE_EXPIRED = (
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """The parameters of a list request, as text if the API takes text. ``limit`` 0 means all objects."""
+    """The parameters of a list request, as texts if the API takes texts. A ``limit`` of 0 means all objects."""
 
     limit: int = 0
     continue_token: str = ""
@@ -37,7 +37,7 @@ class ListOptions:
 
 
 class _Token(msgspec.Struct):
-    """The content of a continue token: the page after key ``start`` of the state at revision ``rv``."""
+    """Content of a continue token: the next page begins after key ``start``, in the state at revision ``rv``."""
 
     v: str
     rv: int
@@ -45,7 +45,7 @@ class _Token(msgspec.Struct):
 
 
 def parse_revision(text: str) -> int:
-    """Return a resourceVersion as a number, 0 for none. Raises ``ApiError`` 400."""
+    """Return a resourceVersion as a number, or 0 if the text is empty. Raises ``ApiError`` 400 if it is no number."""
     if not text:
         return 0
     if not (text.isascii() and text.isdecimal()):
@@ -58,9 +58,9 @@ def parse_revision(text: str) -> int:
 def list_page(
     store: Store, collection: Collection, selection: Selection, options: ListOptions
 ) -> tuple[list[Record], dict[str, str | int]]:
-    """Return the records of a list, one page of them if ``options.limit`` says so, and the list's metadata.
+    """Return a list's records, or one page of them if ``options.limit`` is set, and the list's metadata.
 
-    All pages that continue from one first page show the same state. Raises ``ApiError`` 400, 410, 422 or 504.
+    All pages that follow the same first page show the same state. Raises ``ApiError`` 400, 410, 422 or 504.
     """
     view, after, limit = _resolve(store, collection, options)
     low, high = view.bounds(selection.namespace, after)
@@ -105,7 +105,7 @@ def _collect(view: View, selection: Selection, low: int, high: int, limit: int) 
 
 
 def _resolve(store: Store, collection: Collection, options: ListOptions) -> tuple[View, str, int]:
-    """Return the state to list, the key to continue after, and the page size."""
+    """Return the state to list, the key after which to continue, and the page size."""
     current = store.revision
     if options.continue_token:
         return _continue(store, collection, options)
@@ -115,11 +115,11 @@ def _resolve(store: Store, collection: Collection, options: ListOptions) -> tupl
         cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
         message = f"Timeout: Too large resource version: {wanted}, current: {current}"
         raise errors.ApiError(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})
-    # A limited list at a given revision is exact, for compatibility with servers before resourceVersionMatch.
+    # For compatibility with servers before resourceVersionMatch, a list with a limit and a revision is exact.
     exact = match == "Exact" or (not match and options.limit > 0 and wanted > 0)
     if exact:
         return _view_at(collection, wanted, ""), "", options.limit
-    # resourceVersion=0 is served from the watch cache, which ignores the limit.
+    # With resourceVersion=0, the watch cache answers, and it ignores the limit.
     limit = 0 if options.resource_version == "0" else options.limit
     return collection.view(current), "", limit
 

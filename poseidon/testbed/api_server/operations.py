@@ -1,8 +1,8 @@
-"""The verbs of the API on single objects, without any I/O: create, get, update, patch, delete, deletecollection.
+"""The verbs of the API on objects, without I/O: create, get, update, patch, delete, deletecollection.
 
-Deletion is immediate unless finalizers hold an object back, or pods are to end gracefully: then a pod on a node stays
-until its kubelet has removed it. Deleting a namespace deletes what is in it; owners' dependents stay, since no garbage
-collector runs.
+An object is deleted at once, unless it has finalizers. If pods are to end gracefully, a deleted pod on a node also
+stays until its kubelet has removed it. Deleting a namespace deletes all objects in it. Dependents of a deleted owner
+stay, because no garbage collector runs.
 """
 
 from __future__ import annotations
@@ -46,11 +46,12 @@ _OTHER_NAMESPACE = "the namespace of the provided object does not match the name
 
 
 class Operations:
-    """The API's verbs over a store. A new store holds the system namespaces and priority classes, or the ``saved``
-    state.
+    """Carries out the API's verbs on a store.
 
-    ``graceful``: deleted pods on nodes keep their grace period; a simulated kubelet must end them, or they stay for
-    ever.
+    A new store holds the system namespaces and priority classes, or the ``saved`` state.
+
+    If ``graceful``, deleted pods on nodes have their grace period; a simulated kubelet must end them, or else they
+    stay for ever.
     """
 
     def __init__(self, store: Store, *, graceful: bool = False, saved: Saved | None = None) -> None:
@@ -67,9 +68,7 @@ class Operations:
             self._begin()
 
     def _restore(self, saved: Saved) -> None:
-        """Load a saved state; definitions of custom resources come first, since they determine which other kinds
-        exist.
-        """
+        """Load a saved state; definitions of custom resources come first, because they define the other kinds."""
         definitions = CUSTOM_RESOURCE_DEFINITIONS.collection
         for (name, _), raw in sorted(saved.objects.items(), key=lambda item: item[0][0] != definitions):
             record = self.store.restore(self.store.collection(name), raw)
@@ -93,7 +92,7 @@ class Operations:
         dry_run: bool = False,
         keep_status: bool = False,
     ) -> Record:
-        """Create an object and return its record. Raises ``ApiError`` 400, 403, 404 (namespace), 409 or 422."""
+        """Create an object and return its record. Raises ``ApiError`` 400, 403, 404 (no such namespace), 409 or 422."""
         obj = to_storage(resource, strategies.check_shape(resource, body))
         metadata = obj["metadata"]
         if not metadata.get("name") and metadata.get("generateName"):
@@ -110,7 +109,7 @@ class Operations:
         return record
 
     def get(self, resource: ResourceType, namespace: str, name: str) -> Record:
-        """Return the record of an object. Raises ``ApiError`` 404."""
+        """Return the record of an object. Raises ``ApiError`` 404 if there is none."""
         return self.store.get(self.store.collection(resource.collection), namespace, name)
 
     def update(
@@ -150,13 +149,13 @@ class Operations:
     ) -> Record:
         """Change an object, or its status, by a patch. Raises ``ApiError`` 400, 404, 409, 415 or 422.
 
-        A resourceVersion in the patch must be the current one; without one the patch applies to any version.
+        If the patch has a resourceVersion, it must be the current one; otherwise the patch applies to any version.
         """
         accepted = [m for m in _PATCHES if not (resource.custom and m == STRATEGIC_MERGE_PATCH)]
         if media_type not in accepted:
             raise errors.media_type_error(media_type, accepted)
         current = self.get(resource, namespace, name)
-        # A patch applies to the object in the version of the request's URL, not in the stored version.
+        # A patch applies to the object in the API version of the request's URL, not in the stored version.
         collection = self.store.collection(resource.collection)
         target = msgspec.json.decode(convert_from_storage(resource, collection, current))
         patched = strategies.check_patched(resource, _PATCHES[media_type](target, body))
@@ -174,7 +173,7 @@ class Operations:
     ) -> Record:
         """Delete an object, or mark it as being deleted; return its last state. Raises ``ApiError`` 404 or 409.
 
-        ``grace``: seconds that a pod may take to end; None: as its spec says.
+        ``grace`` is how many seconds a pod may take to end, None for what its spec says.
         """
         current = self.get(resource, namespace, name)
         if preconditions is not None:
@@ -201,9 +200,7 @@ class Operations:
         ]
 
     def _settle_namespace(self, metadata: Object, namespace: str) -> None:
-        """Set the object's namespace to that of the URL, refuse a different one, and require that the namespace
-        exists.
-        """
+        """Set the object's namespace to that of the URL; refuse another namespace, or one that does not exist."""
         given = metadata.get("namespace") or namespace or "default"
         if namespace and given != namespace:
             raise errors.bad_request(_OTHER_NAMESPACE)
@@ -245,7 +242,7 @@ class Operations:
         return self.store.delete(self.store.collection(resource.collection), record)
 
     def _empty(self, collection: Collection, namespace: str = "") -> None:
-        """Delete the objects of one namespace, or of all, without regard to finalizers."""
+        """Delete the objects of one namespace, or of all namespaces, in spite of finalizers."""
         for record in collection.records(namespace):
             self.store.delete(collection, record)
 

@@ -15,21 +15,24 @@ class ClusterOptions:
     """How the simulated API server behaves. Times are in seconds."""
 
     history: int = 50_000
-    """Number of changes remembered per kind; older watches and pages get a 410."""
+    """How many changes are kept per kind; watches and pages that need older ones get status 410."""
     token: str | None = None
-    """Token that clients must present; None: no authentication."""
+    """Token that clients must present, None for no authentication."""
     bookmark_interval: float = 60.0
-    """Time between bookmarks of a watch."""
+    """Time between two bookmarks of a watch."""
     seed: int | None = None
-    """Seed of uids, which makes them the same in every run; None: random uids."""
+    """Seed for uids, which makes them equal in every run, None for random uids."""
     graceful: bool = False
     """Whether deleted pods on nodes keep their grace period until a kubelet removes them."""
     writes: WriteLimits = field(default_factory=WriteLimits)
     """Limits on writes; by default none."""
     clock: Callable[[], float] = time.time
-    """Wall-clock time for timestamps."""
+    """Returns the wall-clock time for timestamps."""
     journal: Path | None = None
-    """File for all writes. A server that starts with an existing one continues from it, without older versions."""
+    """File that records all writes.
+
+    A server that starts with an existing file continues from its state, without the older versions of objects.
+    """
 
     def __post_init__(self) -> None:
         for name in ("history", "bookmark_interval"):

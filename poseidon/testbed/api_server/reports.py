@@ -1,6 +1,7 @@
-"""Reports measured use with delay: as NodeMetric objects of koordlets, and as metrics-server in ``metrics.k8s.io``.
+"""Reports measured use with a delay: as koordlets' NodeMetric objects, and as metrics-server in ``metrics.k8s.io``.
 
-Neither does I/O or reads a clock: the caller passes in the time, and gets back when to call next.
+The two simulations do no input or output and read no clock: the caller passes the time, and gets back when to call
+next.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ METRICS = tuple(
     replace(builtin("metrics.k8s.io/v1beta1", plural, kind, "", traits), singular="", verbs=("get", "list"))
     for plural, kind, traits in (("nodes", "NodeMetrics", "cluster"), ("pods", "PodMetrics", ""))
 )
-"""The resources that metrics-server serves."""
+"""The resources that metrics-server serves: metrics of nodes and of pods."""
 
 _WINDOW = "10s"
 
@@ -38,10 +39,10 @@ _LONGEST_PAUSE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """The ways in which nodes report their use. Times are in seconds.
+    """How nodes report their use. Times are in seconds.
 
-    A node is measured every ``interval``; clients see the report ``lag`` later. Nodes in ``missing`` never report,
-    nodes in ``stale`` only once.
+    A node is measured every ``interval``, and clients see the report ``lag`` later. Nodes in ``missing`` never
+    report, nodes in ``stale`` only once.
     """
 
     interval: float = 60.0
@@ -60,14 +61,15 @@ class Reporter(Protocol):
     """A simulated program that reports measured use."""
 
     def advance(self, now: float) -> float | None:
-        """Do the work that is due at ``now`` (seconds since the epoch); return when work is due next, None for
-        never.
+        """Do the work that is due at ``now`` (seconds since the epoch).
+
+        Return when work is due next, or None for never.
         """
         ...
 
 
 async def run_reporters(reporters: Sequence[Reporter], clock: Callable[[], float]) -> None:
-    """Drive ``reporters`` by ``clock`` (seconds since the epoch) until cancelled."""
+    """Let ``reporters`` work at the times of ``clock`` (seconds since the epoch) until cancelled."""
     while True:
         now = clock()
         dues = [due for reporter in reporters if (due := reporter.advance(now)) is not None]
@@ -88,7 +90,10 @@ def node_metric_definition() -> Object:
 
 
 class KoordletSimulation:
-    """Writes a NodeMetric object for each node, measured at times of its own; creates their definition first."""
+    """Writes a NodeMetric object for each node, each measured at its own times.
+
+    First creates the definition of the kind.
+    """
 
     def __init__(self, operations: Operations, use: TrueUse, options: ReportOptions | None = None) -> None:
         self._store = operations.store
@@ -104,7 +109,7 @@ class KoordletSimulation:
         self._known: set[str] = set()
 
     def advance(self, now: float) -> float | None:
-        """Measure and report as due at ``now`` (seconds since the epoch); return when work is due next."""
+        """Measure and report what is due at ``now`` (seconds since the epoch); return when work is due next."""
         self._use.refresh()
         self._update_nodes(now)
         for time, node in self._measuring.due(now):
@@ -120,7 +125,7 @@ class KoordletSimulation:
         return min((due for due in dues if due is not None), default=None)
 
     def _update_nodes(self, now: float) -> None:
-        """Start to measure new nodes, spread over the interval, and stop measuring nodes that are gone."""
+        """Start to measure new nodes, spread over the interval, and stop to measure nodes that no longer exist."""
         nodes = set(self._use.nodes) - self._options.missing
         fresh = sorted(nodes - self._known)
         for index, node in enumerate(fresh):
@@ -141,7 +146,7 @@ class KoordletSimulation:
 
 
 def _status(use: TrueUse, node: str, time: float) -> Object:
-    """Return the status of a NodeMetric as measured at ``time``."""
+    """Return the status of a NodeMetric object as measured at ``time``."""
     pods = [
         {
             "namespace": pod.namespace,
@@ -165,10 +170,11 @@ def _resources(use: Use) -> Object:
 
 
 class MetricsServer:
-    """Scrapes all nodes every ``interval`` seconds and serves the result ``lag`` seconds later.
+    """Reads the use of all nodes every ``interval`` seconds, and serves the result ``lag`` seconds later.
 
-    Nodes in ``missing`` are left out with their pods; of those in ``stale`` the first scrape is served for ever. As
-    with the real one, objects have no uid or version, and can be listed and read, but not watched or written.
+    Nodes in ``missing`` and their pods are left out. For nodes in ``stale``, the first reading is served for ever. As
+    with the real metrics-server, objects have no uid or version; clients can list and read them, but not watch or
+    write them.
     """
 
     def __init__(self, use: TrueUse, options: ReportOptions) -> None:
@@ -179,8 +185,9 @@ class MetricsServer:
         self._next = float("-inf")
 
     def advance(self, now: float) -> float:
-        """Scrape nodes if that is due at ``now``, and serve scrapes older than the lag; return when work is
-        due next.
+        """Read the use of nodes if that is due at ``now``, and serve readings older than the lag.
+
+        Return when work is due next.
         """
         if now >= self._next:
             self._use.refresh()
@@ -194,7 +201,7 @@ class MetricsServer:
         return self._next if arriving is None else min(self._next, arriving)
 
     def _scrape(self, time: float) -> dict[str, Object]:
-        """Return the use of nodes and their pods at ``time``, by node."""
+        """Return the use of nodes and of their pods at ``time``, by node."""
         stamp = datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
         def measure(metadata: Object, **use: Any) -> Object:
@@ -216,7 +223,10 @@ class MetricsServer:
         return found
 
     def answer(self, method: str, resource: ResourceType, target: Target) -> bytes:
-        """Return the JSON text that answers a request for ``target``, of ``METRICS``. Raises ``ApiError``."""
+        """Return the JSON text that answers a request for ``target``, a resource in ``METRICS``.
+
+        Raises ``ApiError`` if the request is refused.
+        """
         if target.subresource:
             raise errors.path_not_found()
         if method != "GET":
@@ -237,5 +247,5 @@ class MetricsServer:
 
 
 def _usage(use: Use) -> dict[str, str]:
-    """Return amounts in the form in which kubelets write them."""
+    """Return amounts in the notation that kubelets use."""
     return {"cpu": f"{use.cpu * 1_000_000}n", "memory": f"{-(-use.memory // 1024)}Ki"}

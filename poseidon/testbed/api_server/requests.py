@@ -1,4 +1,4 @@
-"""Parses a request's path and query, before anything is looked up or changed."""
+"""Parses the path and the query of a request, before anything is looked up or changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from poseidon.testbed.objects.store import Preconditions
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A resource path. ``name`` is empty for collections, ``subresource`` for the object itself."""
+    """What a path names. ``name`` is empty for collections, ``subresource`` is empty for the object itself."""
 
     group: str
     version: str
@@ -27,7 +27,7 @@ class Target:
 
 
 class DeleteOptions(msgspec.Struct, rename="camel"):
-    """The body of a delete; propagation policies are not supported."""
+    """The body of a delete request; propagation policies are not supported."""
 
     grace_period_seconds: int | None = None
     preconditions: Preconditions = msgspec.field(default_factory=Preconditions)
@@ -35,7 +35,7 @@ class DeleteOptions(msgspec.Struct, rename="camel"):
 
 
 def parse_path(path: str) -> Target | None:
-    """Return the target that a path below ``/api`` or ``/apis`` names, None if it names no resource."""
+    """Return the target that a path below ``/api`` or ``/apis`` names, or None if it names no resource."""
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
@@ -44,7 +44,7 @@ def parse_path(path: str) -> Target | None:
     else:
         return None
     namespace = ""
-    # /namespaces/NAME and its subresources name the namespace itself, other paths objects in it.
+    # A path /namespaces/NAME, also with a subresource, names the namespace itself; longer paths name objects in it.
     if rest[0] == "namespaces" and len(rest) > 2 and (len(rest) > 3 or rest[2] not in ("status", "finalize")):
         namespace, rest = rest[1], rest[2:]
     if len(rest) > 3:
@@ -58,7 +58,7 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 
 
 def attributes_of(method: str, target: Target, query: Mapping[str, str]) -> Attributes:
-    """Return the attributes of a request for authorisation."""
+    """Return what a request has to be authorised for."""
     if method in ("GET", "HEAD"):
         single = bool(target.name) and not flag(query, "watch")
         verb = "get" if single else "watch" if flag(query, "watch") else "list"
@@ -73,15 +73,16 @@ def attributes_of(method: str, target: Target, query: Mapping[str, str]) -> Attr
 
 
 def _find_selected_name(query: Mapping[str, str]) -> str:
-    """Return the only name that a field selector allows; authorisation treats such a list or watch as one of that
-    object.
+    """Return the only name that a field selector allows, or "" if it allows several.
+
+    To authorise such a list or watch, the name counts as given.
     """
     field, _, name = query.get("fieldSelector", "").partition("=")
     return name.lstrip("=") if field == "metadata.name" else ""
 
 
 def list_options(query: Mapping[str, str]) -> ListOptions:
-    """Read the query of a list. Raises ``ApiError`` 400."""
+    """Read the query of a list. Raises ``ApiError`` 400 if a parameter is malformed."""
     return ListOptions(
         limit=_whole(query, "limit"),
         continue_token=query.get("continue", ""),
@@ -91,7 +92,7 @@ def list_options(query: Mapping[str, str]) -> ListOptions:
 
 
 def watch_options(query: Mapping[str, str], bookmark_interval: float) -> WatchOptions:
-    """Read the query of a watch. Raises ``ApiError`` 400."""
+    """Read the query of a watch. Raises ``ApiError`` 400 if a parameter is malformed."""
     return WatchOptions(
         revision=parse_revision(query.get("resourceVersion", "")),
         bookmarks=flag(query, "allowWatchBookmarks"),
@@ -102,12 +103,12 @@ def watch_options(query: Mapping[str, str], bookmark_interval: float) -> WatchOp
 
 
 def flag(query: Mapping[str, str], name: str) -> bool:
-    """Return whether a boolean parameter is set, in the spellings that the API takes."""
+    """Return whether a boolean parameter is set, in the spellings that the API accepts."""
     return query.get(name, "false").lower() not in ("", "0", "f", "false")
 
 
 def delete_options(body: bytes, query: Mapping[str, str]) -> DeleteOptions:
-    """Read the body of a delete, or its query if there is none. Raises ``ApiError`` 400."""
+    """Read the body of a delete request, or its query if it has no body. Raises ``ApiError`` 400 if it is malformed."""
     if not body:
         grace = _whole(query, "gracePeriodSeconds") if "gracePeriodSeconds" in query else None
         return DeleteOptions(grace_period_seconds=grace)
@@ -115,7 +116,7 @@ def delete_options(body: bytes, query: Mapping[str, str]) -> DeleteOptions:
 
 
 def dry_run(query: Mapping[str, str]) -> bool:
-    """Return whether the write is a dry run. Raises ``ApiError`` 400."""
+    """Return whether a write is a dry run. Raises ``ApiError`` 400 if the parameter is malformed."""
     value = query.get("dryRun", "")
     if value not in ("", "All"):
         raise errors.bad_request(f'dryRun: Unsupported value: "{value}": supported values: "All"')

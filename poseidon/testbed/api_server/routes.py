@@ -1,4 +1,4 @@
-"""Maps HTTP requests to operations, one method per verb; `Operations` decides about objects."""
+"""Maps HTTP requests to operations, one method per verb; `Operations` applies the rules for objects."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _HEALTH_CHECKS = frozenset({"healthz", "readyz", "livez"})
 
 
 class Router:
-    """Answers requests of the Kubernetes API. All methods raise ``ApiError`` to refuse a request.
+    """Answers the requests of the Kubernetes API. Every method raises ``ApiError`` to refuse a request.
 
-    ``metrics_server`` answers requests for its resources.
+    ``metrics_server`` answers the requests for its own resources.
     """
 
     def __init__(self, operations: Operations, options: ClusterOptions, accounts: Accounts) -> None:
@@ -42,7 +42,7 @@ class Router:
         self.metrics_server: MetricsServer | None = None
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer any request outside the simulation's own paths."""
+        """Answer any request, except those on the simulation's own paths."""
         path = request.path
         target = requests.parse_path(path)
         if target is None:
@@ -116,7 +116,7 @@ class Router:
             answer = self._accounts.answer(await request.read(), target.namespace, target.name)
             return _json(msgspec.json.encode(answer), 201)
         if what == "finalize":
-            # A deleted namespace is emptied at once, without waiting for finalizers.
+            # A deleted namespace is emptied at once, because nothing waits for finalizers here.
             return self._object(resource, record)
         raise errors.path_not_found()
 
@@ -234,7 +234,10 @@ def _json(body: bytes, code: int = 200) -> web.Response:
 
 
 def _insist_on_json(request: web.BaseRequest) -> None:
-    """Refuse a body whose declared content type is not JSON, such as protobuf. Raises ``ApiError`` 415."""
+    """Refuse a body if its declared content type is not JSON, but for example protobuf.
+
+    Raises ``ApiError`` 415 to refuse it.
+    """
     if request.content_type not in ("application/json", "application/octet-stream"):
         raise errors.media_type_error(request.content_type, ["application/json"])
 

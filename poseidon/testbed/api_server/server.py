@@ -1,6 +1,7 @@
-"""The simulated cluster: an API server over HTTP for demos, tests and benchmarks.
+"""The API server of a simulated cluster, over HTTP, for demonstrations, tests and benchmarks.
 
-It is fast: requests go straight from aiohttp's parser to one handler, without an application's routing and middleware.
+It is fast, because requests go straight from aiohttp's parser to one handler, without an application's routing and
+middleware.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ from poseidon.testbed.objects.store import Store
 Observer = Callable[[str, str, int], None]
 
 _MAX_BODY = 3 * 1024 * 1024
-"""The real server's limit on the body of a request."""
+"""The most bytes in the body of a request, as in the real server."""
 
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/livez", "/version"})
 
 
 class SimulatedCluster:
-    """An API server that listens between ``start`` and ``stop``, with all of its state in memory.
+    """An API server that listens between ``start`` and ``stop``, and keeps all of its state in memory.
 
-    ``operations`` gives in-process access to the same objects. ``observer`` gets method, path and status of every
-    request after its answer; of a watch, after its end. ``faults`` holds the faults to inject. ``accounts`` knows the
-    users by their tokens; ``access`` decides what they may do.
+    ``operations`` gives access to the same objects within this process. ``observer`` is called with method, path and
+    status of every request after its answer, and of a watch after its end. ``faults`` has the faults to inject.
+    ``accounts`` knows the users by their tokens; ``access`` decides what they may do.
     """
 
     def __init__(self, options: ClusterOptions | None = None, observer: Observer | None = None) -> None:
@@ -62,7 +63,7 @@ class SimulatedCluster:
         self._url = ""
 
     def serve_metrics(self, metrics_server: MetricsServer | None) -> None:
-        """Serve ``metrics.k8s.io`` from now on; with None, stop serving it."""
+        """Serve ``metrics.k8s.io`` from now on, or stop to serve it if ``metrics_server`` is None."""
         self._router.metrics_server = metrics_server
         for resource in METRICS:
             if metrics_server is not None:
@@ -72,7 +73,7 @@ class SimulatedCluster:
 
     @property
     def url(self) -> str:
-        """Return the base URL. Raises ``RuntimeError`` before ``start``."""
+        """Return the base URL of the server. Raises ``RuntimeError`` before ``start``."""
         if self._runner is None:
             raise RuntimeError("the simulated cluster is not running; call start() first")
         return self._url
@@ -80,12 +81,13 @@ class SimulatedCluster:
     async def start(
         self, host: str = "127.0.0.1", port: int = 0, *, tls: ssl.SSLContext | None = None
     ) -> None:
-        """Start to listen, over HTTPS if ``tls`` is given; port 0 selects a free one. Raises ``OSError`` if the port
-        is taken.
+        """Start to listen, over HTTPS if ``tls`` is given; with port 0, the system selects a free port.
+
+        Raises ``OSError`` if the port is taken.
         """
         if self._runner is not None:
             raise RuntimeError("the simulated cluster is running already")
-        # Watches of disconnected clients are cancelled at once, not only at the next event.
+        # The watches of clients that disconnect are cancelled at once, and not only at the next event.
         server = web.Server(
             self._handle if self._observer is None else self._handle_observed,
             request_factory=_make_request,
@@ -108,7 +110,7 @@ class SimulatedCluster:
         self._url += f":{runner.addresses[0][1]}"
 
     async def stop(self) -> None:
-        """Close all connections and stop listening; does nothing if not running."""
+        """Close all connections and stop listening; do nothing if the server does not run."""
         runner, self._runner = self._runner, None
         controllers, self._controllers = self._controllers, None
         if runner is not None:
@@ -151,7 +153,7 @@ class SimulatedCluster:
     async def _answer_with_fault(
         self, request: web.BaseRequest, user: str, fault: Fault
     ) -> web.StreamResponse:
-        """Answer a request as a fault demands."""
+        """Answer a request as a fault says."""
         await fault.delay_request()
         response = await self._answer(request, user) if fault.after or not (fault.cut or fault.code) else None
         if fault.cut and request.transport is not None:
@@ -163,16 +165,16 @@ class SimulatedCluster:
         return response
 
     def _authorize(self, request: web.BaseRequest, user: str) -> None:
-        """Raise ``ApiError`` 401 or 403 unless roles allow ``user`` the request."""
+        """Raise ``ApiError`` 401 or 403 unless the roles of ``user`` allow the request."""
         if not user and request.path not in _OPEN_PATHS:
             raise errors.make_unauthorized_error()
         target = requests.parse_path(request.path)
         if target is None or request.path == ACCESS_PATH:
-            return  # documents, and questions about oneself, are for all
+            return  # everybody may read documents, and ask about their own rights
         attributes = requests.attributes_of(request.method, target, request.query)
         self._require(user, attributes)
         if (target.plural, target.subresource) == ("resourceclaims", "status") and attributes.verb != "get":
-            # Allocating devices to claims needs a right of its own (KEP-4817).
+            # Allocating devices to claims needs a separate right (KEP-4817).
             self._require(user, attributes._replace(resource="resourceclaims/binding"))
 
     def _require(self, user: str, attributes: Attributes) -> None:

@@ -1,6 +1,6 @@
-"""Writes lists and objects as tables for kubectl: the ``meta.k8s.io/v1`` Table form.
+"""Writes lists and objects in the ``meta.k8s.io/v1`` Table form, which kubectl prints.
 
-For the most used kinds, columns are those of the real server's printers; all others show name and age.
+For the kinds used most, the columns are those of the real server; all other kinds have name and age.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _UNITS = ((31_536_000, "y"), (86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table; only ``-o wide`` prints columns of ``priority`` 1. ``read`` gets the object and the time."""
+    """A column of a table; kubectl prints columns of ``priority`` 1 only with ``-o wide``.
+
+    ``read`` is called with the object and the time.
+    """
 
     name: str
     read: Reader
@@ -39,7 +42,7 @@ def wants_table(accept: str) -> bool:
 
 
 def table(collection: str, records: list[Record], metadata: Mapping[str, Any], now: float) -> bytes:
-    """Return the JSON text of the Table of ``records``; ``now`` is in seconds, for ages."""
+    """Return the JSON text of a Table of ``records``; ``now`` is in seconds, from which ages are computed."""
     columns = _COLUMNS.get(collection, _DEFAULT)
     kind = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
     rows = [
@@ -86,7 +89,7 @@ def _format_age(timestamp: Any, now: float) -> str:
     except (TypeError, ValueError):
         return "<unknown>"
     for size, unit in _UNITS:
-        # Like the real printer: two units' worth of precision for the smaller ones, e.g. 119s before 2m.
+        # Like the real server, print smaller units up to two of the larger unit, such as 119s before 2m.
         if seconds >= size * (1 if unit in "ys" else 2):
             return f"{seconds // size}{unit}"
     return f"{max(0, seconds)}s"

@@ -1,7 +1,8 @@
-"""Watches: send the events of one collection, filtered for one client, as JSON lines.
+"""Serves watches: sends the events of one collection, selected for one client, as JSON lines.
 
-A watch follows the collection's history at its own pace; nothing is queued per client. A watch that falls further
-behind than the history reaches ends with a 410 event. ``WatchCursor`` does no I/O; ``stream`` waits and writes.
+Each watch reads the collection's history at its own pace, so no events are queued for it. A watch that falls behind
+the oldest change of the history ends with a 410 event. ``WatchCursor`` does no input or output; ``stream`` waits and
+writes.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """The query of a watch. ``revision`` 0 begins with the current objects; times are in seconds.
+    """The parameters of a watch; times are in seconds.
 
-    ``send_initial_events`` begins with the current objects too, and marks their end by a bookmark.
+    With ``revision`` 0, the watch begins with the current objects. With ``send_initial_events``, it also begins with
+    them, and a bookmark marks their end.
     """
 
     revision: int = 0
@@ -38,9 +40,9 @@ class WatchOptions:
 
 
 class WatchCursor:
-    """The position of a watch in a collection's history, which encodes the events for its client.
+    """The position of a watch in a collection's history; it encodes the events for the watch's client.
 
-    ``encode`` returns the JSON text of an object, if it differs from the stored text.
+    ``encode`` returns the JSON text of an object if it has to differ from the stored text.
     """
 
     def __init__(
@@ -61,21 +63,24 @@ class WatchCursor:
         self._after = 0
 
     def seek(self, revision: int) -> None:
-        """Move to the changes after ``revision``. Raises ``ExpiredRevisionError``.
+        """Move to the changes after ``revision``. Raises ``ExpiredRevisionError`` if they are no longer known.
 
-        A watch from a version that does not exist yet sends nothing until that version, as in kube-apiserver.
+        A watch from a version that does not exist yet sends nothing until that version exists, as in kube-apiserver.
         """
         self._position = self.collection.history.position_after(revision)
         self._after = revision
 
     def initial(self) -> list[bytes]:
-        """Return ADDED events for all selected objects, and move to the present."""
+        """Return ADDED events for all selected objects, and move the cursor to the present."""
         self._position = self.collection.history.end
         found = self.collection.records(self._selection.namespace)
         return [self._event(b"ADDED", record) for record in found if self._selection.matches(record)]
 
     def advance(self) -> tuple[bytes, bool]:
-        """Return the events of the next batch of changes, and whether more remain. Raises ``ExpiredRevisionError``."""
+        """Return the events of the next batch of changes, and whether more remain.
+
+        Raises ``ExpiredRevisionError`` if they are no longer known.
+        """
         changes = self.collection.history.read(self._position, _BATCH)
         self._position += len(changes)
         events = [
@@ -86,9 +91,9 @@ class WatchCursor:
         return b"".join(events), self._position < self.collection.history.end
 
     def bookmark(self, *, initial_events_end: bool = False) -> bytes:
-        """Return a BOOKMARK with the store's revision, or nothing if that is older than the watch's first revision.
+        """Return a BOOKMARK with the store's revision, or b"" if that is older than the watch's first revision.
 
-        Call it only when the watch has read all changes.
+        The caller must have read all changes.
         """
         if self._store.revision < self._after:
             return b""
@@ -103,7 +108,7 @@ class WatchCursor:
         return b'{"type":"%b","object":%b}\n' % (name, self._encode(record))
 
     def _translate(self, change: Change) -> bytes | None:
-        """Return the event that the client sees: entering the selection is ADDED, leaving it DELETED."""
+        """Return the event for the client: an object that enters its selection is ADDED, one that leaves it DELETED."""
         matches = self._selection.matches
         was_selected = change.previous is not None and matches(change.previous)
         if change.type != "DELETED" and matches(change.record):
@@ -125,7 +130,7 @@ def error_event(error: errors.ApiError) -> bytes:
 async def stream(
     cursor: WatchCursor, options: WatchOptions, write: Callable[[bytes], Awaitable[None]]
 ) -> None:
-    """Write events until the time-out, until the kind is deleted, or until the version to go on from has expired (410).
+    """Write events until the time-out, until the kind is deleted, or until the next changes are unknown (410).
 
     An exception of ``write`` ends the watch, too.
     """
@@ -144,7 +149,7 @@ async def stream(
 async def _begin(
     cursor: WatchCursor, options: WatchOptions, write: Callable[[bytes], Awaitable[None]]
 ) -> None:
-    """Place the cursor, and write the objects with which the client wants to begin."""
+    """Set the cursor to where the watch begins, and write the objects with which the client wants to begin."""
     if not options.send_initial_events and options.revision > 0:
         cursor.seek(options.revision)
         return
@@ -185,7 +190,7 @@ async def _follow(
 
 
 async def _catch_up(cursor: WatchCursor, write: Callable[[bytes], Awaitable[None]]) -> None:
-    """Write all changes so far; returns without a pause after the last check, so that a bookmark may follow."""
+    """Write all changes so far; after the last check, return without a pause, so that a bookmark may follow."""
     more = True
     while more:
         events, more = cursor.advance()

@@ -1,1 +1,1 @@
-"""Simulates other programs of a cluster: kubelets, disruption and volume controllers, and the true use of pods."""
+"""Simulates other programs of a cluster: kubelets, controllers of budgets and volumes, and the true use of pods."""

@@ -1,7 +1,8 @@
-"""Simulates admission by kubelets: a pod that arrives at a node is admitted, or fails for good.
+"""Simulates admission by kubelets: a pod that is bound to a node is admitted there, or fails for good.
 
-Rules and words follow ``pkg/kubelet/lifecycle/predicate.go``: room for every requested resource, then node selector and
-affinity. Cordons and taints do not count: they do not apply to a bound pod.
+Rules and messages follow ``pkg/kubelet/lifecycle/predicate.go``: the node needs room for every requested resource,
+and must fulfil the pod's node selector and affinity. Cordons and taints do not matter, because they do not apply to a
+bound pod.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _ORDER = ("pods", "cpu", "memory", "ephemeral-storage")
 
 
 class Refusal(NamedTuple):
-    """Reason why a kubelet refuses a pod, as ``status.reason`` and ``status.message``."""
+    """Why a kubelet refuses a pod, as ``status.reason`` and ``status.message`` say it."""
 
     reason: str
     message: str
@@ -30,7 +31,7 @@ class _Node(NamedTuple):
 
 
 class KubeletAdmission:
-    """The admitted pods of each node, and the sums of their requests."""
+    """The pods that each node has admitted, and the sums of their requests."""
 
     def __init__(self, store: Store) -> None:
         self._nodes = store.collection("nodes")
@@ -39,9 +40,11 @@ class KubeletAdmission:
         self._used: dict[str, Amounts] = {}
 
     def arrive(self, uid: str, pod: Object, *, runs: bool = False) -> Refusal | None:
-        """Admit a pod and return None, or return the refusal. A pod that ``runs`` already is always admitted.
+        """Admit a pod and return None, or return why the kubelet refuses it.
 
-        A node without an object, or without ``allocatable``, admits every pod.
+        A pod that already runs (``runs``) is always admitted.
+
+        A node without an object or without ``allocatable`` admits every pod.
         """
         if uid in self._charged:
             return None
@@ -58,13 +61,13 @@ class KubeletAdmission:
         return refusal
 
     def leave(self, uid: str) -> None:
-        """Remove a pod that has ended or is gone."""
+        """Remove a pod that has ended or no longer exists."""
         name, needs = self._charged.pop(uid, ("", {}))
         for resource, value in needs.items():
             self._used[name][resource] -= value
 
     def retain(self, uids: set[str]) -> None:
-        """Remove all pods except these."""
+        """Remove all pods except ``uids``."""
         for uid in self._charged.keys() - uids:
             self.leave(uid)
 

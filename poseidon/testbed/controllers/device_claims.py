@@ -1,7 +1,6 @@
-"""Simulates the controller of resource claims: creates claims from templates, and frees the claims of pods that have
-ended.
+"""Simulates the controller of ResourceClaims: creates claims from templates, and frees the claims of ended pods.
 
-Like ``KubeletSimulation``, ``ClaimSimulation`` does no I/O and reads no clock.
+Like ``KubeletSimulation``, ``ClaimSimulation`` does no input or output and reads no clock.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ _POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 class ClaimSimulation:
     """Creates the claims for which pods name templates, and frees devices.
 
-    When a pod has ended or is gone, its reservations of claims are removed. A claim without reservations loses its
-    devices. If it was created for a pod that is gone, it is deleted.
+    When a pod has ended or no longer exists, its reservations of claims are removed. A claim without reservations
+    loses its devices. If the claim was created for a pod that no longer exists, it is deleted.
     """
 
     def __init__(self, store: Store) -> None:
@@ -36,7 +35,10 @@ class ClaimSimulation:
         self._waiting: set[str] = set()
 
     def advance(self, now: float) -> float | None:  # noqa: ARG002 - driven as what has to wait is
-        """Handle all changes, including those that this call makes; return None, as no work is due at a later time."""
+        """Handle all changes, including those that this call makes.
+
+        Return None, because no work is due at a later time.
+        """
         while self._take_in():
             pass
         return None
@@ -57,7 +59,7 @@ class ClaimSimulation:
         return bool(pods or claims or templates)
 
     def _make_claims(self, key: str) -> None:
-        """Create the missing claims of a pod, and name them in its status."""
+        """Create the claims that a pod lacks, and name them in its status."""
         record = self._pods.get(key)
         pod = decode(record) if record is not None else {}
         named = pod["spec"].get("resourceClaims") if record is not None else None
@@ -114,7 +116,7 @@ class ClaimSimulation:
                 yield f"{namespace}/{each['resourceClaimName']}"
 
     def _update_claim(self, key: str) -> None:
-        """Remove ended pods from a claim; delete the claim if its pod is gone and no finalizer holds it."""
+        """Remove ended pods from a claim; delete the claim if its pod no longer exists and it has no finalizer."""
         record = self._claims.get(key)
         if record is None:
             return
@@ -143,7 +145,7 @@ class ClaimSimulation:
                 self._store.delete(self._claims, record)
 
     def _is_live(self, namespace: str, consumer: Object) -> bool:
-        """Return whether the consumer of a claim may still use it: a pod that has not ended, or anything but a pod."""
+        """Return whether a consumer may still use its claim: any consumer may, except a pod that has ended."""
         if consumer.get("resource") != "pods" or consumer.get("apiGroup"):
             return True
         record = self._pods.get(f"{namespace}/{consumer['name']}")
@@ -165,9 +167,7 @@ def _has_ended(pod: Object) -> bool:
 
 
 def is_prepared(store: Store, pod: Object) -> bool:
-    """Return whether all claims of a pod have devices and are reserved for it; otherwise a kubelet does not start the
-    pod.
-    """
+    """Return whether all claims of a pod have devices and are reserved for it; else kubelets do not start the pod."""
     namespace, made = pod["metadata"]["namespace"], {}
     for each in pod["status"].get("resourceClaimStatuses") or ():
         made[each["name"]] = each.get("resourceClaimName")

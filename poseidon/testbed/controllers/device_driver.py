@@ -1,6 +1,6 @@
-"""Simulates a device driver on every node with devices: publishes slices, and reports when devices are prepared.
+"""Simulates a device driver on each node with devices: publishes slices, and reports when devices are prepared.
 
-``DriverSimulation`` and ``DeviceOracle`` do no I/O and read no clock.
+``DriverSimulation`` and ``DeviceOracle`` do no input or output and read no clock.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Object = dict[str, Any]
 DRIVER = "devices.simulated.poseidon.io"
 SLICES = "resourceslices.resource.k8s.io"
 DEVICES = "simulated.poseidon.io/devices"
-"""Annotation of a node: number of devices of its driver."""
+"""Annotation of a node that states how many devices its driver has."""
 
 
 def make_slice(node: str, count: int, driver: str = DRIVER) -> Object:
-    """Return a node's slice with ``count`` devices of 16Gi each, of two alternating models."""
+    """Return a ResourceSlice of a node with ``count`` devices of 16Gi each, of two alternating models."""
     devices = [
         {
             "name": f"device-{index}",
@@ -48,7 +48,7 @@ def make_slice(node: str, count: int, driver: str = DRIVER) -> Object:
 
 
 class DriverSimulation:
-    """Publishes the devices that nodes' annotations state, and fulfils their binding conditions at once."""
+    """Publishes the devices that annotations of nodes state, and fulfils their binding conditions at once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -58,7 +58,7 @@ class DriverSimulation:
         self._node_changes, self._claim_changes = Follower(self._nodes), Follower(self._claims)
 
     def advance(self, now: float) -> float | None:  # noqa: ARG002 - driven as what has to wait is
-        """Handle all changes; return None, as no work is ever due later."""
+        """Handle all changes; return None, because no work is due at a later time."""
         for gone, record in self._node_changes.take_changes()[1]:
             self._publish(record, gone=gone)
         for gone, record in self._claim_changes.take_changes()[1]:
@@ -88,7 +88,7 @@ class DriverSimulation:
 
 
 def list_results(claim: Object) -> list[Object]:
-    """Return the devices that are allocated to a claim."""
+    """Return the devices that are allocated to a claim, as its status lists them."""
     allocation = (claim.get("status") or {}).get("allocation") or {}
     return list((allocation.get("devices") or {}).get("results") or ())
 
@@ -107,7 +107,7 @@ def _say_ready(result: Object, now: str) -> Object:
 
 
 class DeviceOracle:
-    """Watches every change of every claim, and records each device that two claims have at the same time."""
+    """Watches every change of every claim, and records each device that is allocated to two claims at the same time."""
 
     def __init__(self, store: Store) -> None:
         self._claims = store.collection(CLAIMS)
@@ -116,7 +116,7 @@ class DeviceOracle:
         self._owner: dict[tuple[str, str, str], str] = {}
         self._devices: dict[str, set[tuple[str, str, str]]] = {}
         self.faults: list[str] = []
-        """A line for each device that two claims had at the same time."""
+        """A line for each device that was allocated to two claims at the same time."""
 
     def advance(self, now: float) -> float | None:  # noqa: ARG002 - driven as what has to wait is
         """Check all changes of claims since the last call."""

@@ -1,8 +1,8 @@
-"""Simulates the disruption controller: updates the status of PodDisruptionBudgets, which decides evictions.
+"""Simulates the disruption controller, which updates the status of PodDisruptionBudgets; this status decides evictions.
 
 Counting follows ``pkg/controller/disruption``. A pod is healthy while it is Ready and not being deleted. Percentages
-and ``maxUnavailable`` refer to the ``replicas`` of the pods' controllers if these exist as objects, else to the number
-of pods (with the real controller, such pods need a controller).
+and ``maxUnavailable`` refer to the ``replicas`` of the pods' controllers if these exist as objects, else to the
+number of pods. (With the real controller, such pods need a controller.)
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Pod(NamedTuple):
 
 @dataclass(slots=True)
 class _Budget:
-    """A budget and the pods that it covers, by uid."""
+    """A PodDisruptionBudget, and the pods that it covers, by uid."""
 
     key: str
     namespace: str
@@ -50,7 +50,7 @@ class _Budget:
 
 
 class DisruptionController:
-    """Follows pods and budgets of a store, and writes the budgets' status."""
+    """Follows the pods and budgets of a store, and writes the budgets' status."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -66,7 +66,7 @@ class DisruptionController:
         self.refresh()
 
     def refresh(self) -> None:
-        """Update the status of all budgets from the store; does almost nothing if there is no budget."""
+        """Update the status of all budgets from the store; this takes almost no time if there is no budget."""
         if not len(self._collection) and not self._budgets:
             return
         dirty = self._take_pods() | self._take_budgets()
@@ -79,7 +79,7 @@ class DisruptionController:
                 self._store.replace(self._collection, record, obj)
 
     def covering(self, uid: str) -> list[Record]:
-        """Return the budgets that cover a pod, as of the last ``refresh``."""
+        """Return the budgets that cover a pod, as they were at the last ``refresh``."""
         pod = self._pods.get(uid)
         found = [b for b in self._budgets.values() if pod is not None and b.covers(pod)]
         records = (self._collection.get(budget.key) for budget in found)
@@ -96,7 +96,7 @@ class DisruptionController:
         return dirty
 
     def _put(self, uid: str, pod: _Pod | None) -> set[str]:
-        """Store a pod's present state; return the budgets that it affects."""
+        """Store a pod's present state; return the budgets that this affects."""
         before = self._pods.pop(uid, None)
         if pod is not None:
             self._pods[uid] = pod
@@ -154,7 +154,7 @@ class DisruptionController:
         }
 
     def _count_wanted(self, budget: _Budget) -> tuple[int, int]:
-        """Return the expected number of pods, and the number of them that should be healthy."""
+        """Return the expected number of pods of a budget, and how many of them should be healthy."""
         least, most_away = budget.spec.get("minAvailable"), budget.spec.get("maxUnavailable")
         if isinstance(least, int):
             return len(budget.pods), least
@@ -176,7 +176,7 @@ class DisruptionController:
 
 
 def _share(value: int | str, whole: int) -> int:
-    """Return how many pods a number or a percentage stands for, rounded up as the controller does."""
+    """Return how many pods a number or percentage means, rounded up as the controller does."""
     if isinstance(value, int):
         return value
     return math.ceil(int(str(value).removesuffix("%")) * whole / 100)

@@ -1,6 +1,4 @@
-"""Common parts of simulations without I/O and clock: reading changes, scheduling work, and the loop that drives
-them.
-"""
+"""Common parts of the simulations: reading changes, scheduling work, and the loop that calls them."""
 
 from __future__ import annotations
 
@@ -18,17 +16,17 @@ _BATCH = 1000
 
 
 class Follower:
-    """The position up to which a collection has been read; at first, nothing has been read."""
+    """Reads the changes of a collection, and remembers how far it has read; at first, it has read nothing."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
         self._position = 0
 
     def take_changes(self) -> tuple[bool, list[tuple[bool, Record]]]:
-        """Return the changes since the last call in order, as pairs of (is gone, record), and whether they are a new
-        list of all objects.
+        """Return whether all objects were read anew, and the changes since the last call as (is gone, record).
 
-        There is a new list if more has changed than the history holds; objects that it lacks are gone.
+        All objects are read anew if more has changed than the history holds. Then objects that are not among them no
+        longer exist.
         """
         history = self._collection.history
         found: list[tuple[bool, Record]] = []
@@ -43,7 +41,7 @@ class Follower:
 
 
 class Agenda(Generic[W]):
-    """Work in order of the time at which it is due, and for equal times in order of addition."""
+    """Work in the order of the times at which it is due; work due at the same time is in order of addition."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[float, int, W]] = []
@@ -51,34 +49,37 @@ class Agenda(Generic[W]):
 
     @property
     def next(self) -> float | None:
-        """Return when work is due next, None for never."""
+        """Return when work is due next, or None for never."""
         return self._entries[0][0] if self._entries else None
 
     def put(self, when: float, what: W) -> None:
-        """Add work."""
+        """Add work that is due at ``when``."""
         self._put += 1
         heapq.heappush(self._entries, (when, self._put, what))
 
     def due(self, now: float) -> Iterator[tuple[float, W]]:
-        """Remove and yield the work that is due at ``now``, with its time, including work that is added meanwhile."""
+        """Remove and yield the work that is due at ``now``, each with its time.
+
+        Work that is added meanwhile is included.
+        """
         while self._entries and self._entries[0][0] <= now:
             when, _, what = heapq.heappop(self._entries)
             yield when, what
 
 
 class Simulation(Protocol):
-    """A simulation that does no I/O and reads no clock."""
+    """A simulation that does no input or output and reads no clock."""
 
     @property
     def follows(self) -> Sequence[Collection]:
-        """The collections whose changes it reads."""
+        """The collections whose changes the simulation reads."""
 
     def advance(self, now: float) -> float | None:
-        """Do the work that is due at ``now``; return when work is due next, None for never."""
+        """Do the work that is due at ``now``; return when work is due next, or None for never."""
 
 
 async def drive(simulation: Simulation) -> None:
-    """Advance a simulation whenever work is due by the loop's clock or objects have changed, until cancelled."""
+    """Advance a simulation when work is due by the loop's clock, or when objects have changed, until cancelled."""
     loop = asyncio.get_running_loop()
     changed = asyncio.Event()
     followed = [each.history for each in simulation.follows]
@@ -88,7 +89,7 @@ async def drive(simulation: Simulation) -> None:
         while True:
             changed.clear()
             due = simulation.advance(loop.time())
-            # Between two steps, the pause lets changes gather and lets the server answer requests.
+            # Between two steps, this pause lets changes gather, and lets the server answer requests.
             await asyncio.sleep(0)
             try:
                 async with asyncio.timeout_at(due):

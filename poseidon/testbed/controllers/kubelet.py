@@ -1,7 +1,7 @@
-"""Simulates the kubelets of all nodes: admits or refuses bound pods, runs them, ends and removes them.
+"""Simulates the kubelets of all nodes: they admit or refuse bound pods, run them, end them and remove them.
 
-``KubeletSimulation`` does no I/O and reads no clock: the caller passes in the time, and gets back when to call next.
-``drive`` calls it from an event loop.
+``KubeletSimulation`` does no input or output and reads no clock: the caller passes the time, and gets back when to
+call next. ``drive`` calls it from an event loop.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from poseidon.testbed.objects.store import Store, decode
 Object = dict[str, Any]
 
 RUN_SECONDS = "simulated.poseidon.io/run-seconds"
-"""Annotation: seconds of running after which a pod succeeds."""
+"""Annotation of a pod: seconds of running after which the pod succeeds."""
 
 STOP_SECONDS = "simulated.poseidon.io/stop-seconds"
-"""Annotation: seconds that a pod takes to stop after its deletion, at most its grace period; 0 without the
-annotation.
+"""Annotation of a pod: seconds that the pod takes to stop after its deletion, at most its grace period.
+
+0 without it.
 """
 
 _GONE = "Gone"
@@ -57,12 +58,12 @@ class KubeletSimulation:
     def advance(self, now: float) -> float | None:
         """Read changes, and do the work that is due at ``now`` (seconds of any monotonic clock).
 
-        Return when the next work is due, None if there is none until something changes.
+        Return when the next work is due, or None if there is none until something changes.
         """
         self._take_in(now)
         for _, (begun, phase) in self._agenda.due(now):
             record = self._pods.get(begun.key)
-            # Another pod of the same name may have replaced one that was deleted meanwhile.
+            # A pod that was deleted meanwhile may have been replaced by another pod of the same name.
             if record is not None and record.uid == begun.uid:
                 self._enter(phase, record, now)
         return self._agenda.next
@@ -95,7 +96,10 @@ class KubeletSimulation:
             self._stop(record, now)
 
     def _arrive(self, record: Record, phase: str, now: float) -> None:
-        """Admit a bound pod, or let it fail. A pod that was created as running is only ended when its time is over."""
+        """Admit a bound pod, or let it fail.
+
+        If a pod was created as running, it is only ended when its run time is over.
+        """
         self._started.add(record.uid)
         pod = decode(record)
         refusal = self._admission.arrive(record.uid, pod, runs=phase == "Running")
@@ -107,7 +111,7 @@ class KubeletSimulation:
             self._agenda.put(now + self._start_delay, (record, "Running"))
 
     def _refuse(self, record: Record, refusal: Refusal) -> None:
-        # Looked up again: the record in a batch of changes may be older than the present one.
+        # The record in a batch of changes may be older than the present one, so it is looked up again.
         current = self._pods.get(record.key)
         if current is None or current.uid != record.uid:
             return
@@ -133,7 +137,7 @@ class KubeletSimulation:
             self._agenda.put(now + seconds, (record, "Succeeded"))
 
     def _remove(self, record: Record) -> None:
-        """Report to the API server that a pod has stopped. Finalizers may still hold the object."""
+        """Tell the API server that a pod has stopped. Finalizers may still keep the object."""
         pod = decode(record)
         if pod["metadata"].get("finalizers"):
             pod["metadata"]["deletionGracePeriodSeconds"] = 0
@@ -143,7 +147,10 @@ class KubeletSimulation:
         self._admission.leave(record.uid)
 
     def _can_mount(self, pod: Object) -> bool:
-        """Return whether all claims of a pod are bound to volumes that its node reaches; else it does not start."""
+        """Return whether all claims of a pod are bound to volumes that its node reaches.
+
+        Otherwise the pod does not start.
+        """
         names = claim_names(pod)
         if not names:
             return True
@@ -193,7 +200,7 @@ class KubeletSimulation:
 
 
 def _seconds(text: Any) -> float | None:
-    """Return the seconds in an annotation, None if it is absent or no duration."""
+    """Return the seconds in an annotation, or None if it is absent or no duration."""
     try:
         seconds = float(text)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Checks pods, nodes, claims and volumes against each other by their JSON, independently of the scheduler's rules."""
+"""Checks pods, nodes, claims and volumes against each other by their JSON, without the scheduler's code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 def selects(selector: Object | None, labels: dict[str, str]) -> bool:
-    """Return whether a LabelSelector selects labels; an absent one selects nothing, an empty one everything."""
+    """Return whether a LabelSelector selects labels; an absent selector selects nothing, an empty one everything."""
     return (
         selector is not None
         and all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
@@ -30,7 +30,7 @@ def selects(selector: Object | None, labels: dict[str, str]) -> bool:
 
 
 def holds(requirement: Object, given: dict[str, str]) -> bool:
-    """Return whether labels fulfil one requirement of a selector; a malformed requirement is never fulfilled."""
+    """Return whether labels fulfil one requirement of a selector; no labels fulfil a malformed requirement."""
     key, values = requirement.get("key", ""), requirement.get("values") or []
     value = given.get(key)
     found = False
@@ -70,12 +70,12 @@ def suits(spec: Object, node: Object) -> bool:
 
 
 def is_reached(volume: Object, node: Object) -> bool:
-    """Return whether a node fulfils a volume's node affinity."""
+    """Return whether a node fulfils the node affinity of a volume."""
     return _is_selected((volume["spec"].get("nodeAffinity") or {}).get("required"), node)
 
 
 def _is_selected(selector: Object | None, node: Object) -> bool:
-    """Return whether a NodeSelector selects a node; an absent or empty one selects every node."""
+    """Return whether a NodeSelector selects a node; an absent or empty selector selects every node."""
     if not selector:
         return True
     labels, fields = node["metadata"].get("labels") or {}, {"metadata.name": node["metadata"]["name"]}
@@ -108,7 +108,7 @@ def claim_names(pod: Object) -> list[str]:
 
 
 def is_bound(claim: Object) -> bool:
-    """Return whether a claim is bound for good: it names its volume, and the controller has marked it."""
+    """Return whether a claim is bound for good: it names its volume, and the controller has marked it as bound."""
     return bool(claim["spec"].get("volumeName")) and BIND_COMPLETED in annotations_of(claim)
 
 
@@ -124,7 +124,7 @@ def is_for(volume: Object, claim: Object) -> bool:
 
 
 def is_fit(volume: Object, claim: Object) -> bool:
-    """Return whether a volume is free and satisfies a claim."""
+    """Return whether a volume is free and suits a claim."""
     offered, asked = volume["spec"], claim["spec"]
     return (
         not offered.get("claimRef")
@@ -156,7 +156,7 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
 def parse_quantity(text: str) -> Fraction | None:
-    """Return the value of a quantity's text, None if it is no quantity."""
+    """Return the value of a quantity's text, or None if it is no quantity."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         return None
@@ -171,18 +171,18 @@ def parse_quantity(text: str) -> Fraction | None:
 
 @lru_cache(maxsize=4096)
 def amount(resource: str, text: str) -> int:
-    """Return a quantity in the unit of its resource, rounded up; 0 for invalid texts."""
+    """Return a quantity in the unit of its resource, rounded up, or 0 for an invalid text."""
     value = parse_quantity(text) or 0
     return math.ceil(value * 1000) if resource == "cpu" else math.ceil(value)
 
 
 def amounts(resources: Mapping[str, Any] | None) -> Amounts:
-    """Return a map of quantities as amounts."""
+    """Return amounts for a map of quantities."""
     return {name: amount(name, str(value)) for name, value in (resources or {}).items()}
 
 
 def sum_requests(spec: Object) -> Amounts:
-    """Return the requests of a pod on its node, with 1 of ``pods``; zeros are left out."""
+    """Return what a pod requests of its node, with 1 of ``pods`` and without zeros."""
     total: Amounts = {}
     for container in spec.get("containers") or ():
         _add(total, _read_amounts(container))

@@ -1,4 +1,4 @@
-"""Simulates the controllers of pods: replaces each deleted pod that has a controller by a copy."""
+"""Simulates the controllers of pods: creates a copy of each deleted pod that has a controller."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _KEEPS_NAMES = "StatefulSet"
 
 
 class PodReplacement:
-    """Replaces deleted pods in the order of their deletion; pods without a controller are not replaced.
+    """Replaces deleted pods in the order of their deletion, except pods without a controller.
 
-    A new pod has the labels, owners and spec of the deleted one, but no node and no annotations. Its name begins with
-    its owner's, or is the same if a StatefulSet owns it. Does no I/O and reads no clock.
+    The new pod has the labels, owners and spec of the deleted pod, but no node and no annotations. Its name begins
+    with the name of its owner; if a StatefulSet owns it, it has the deleted pod's name. The class does no input or
+    output and reads no clock.
     """
 
     def __init__(self, store: Store, create: Callable[[str, Object], object]) -> None:
@@ -32,7 +33,7 @@ class PodReplacement:
         self._replaced: set[str] = set()
 
     def advance(self, now: float) -> None:  # noqa: ARG002 - driven as what has to wait is
-        """Replace the pods that have gone since the last call."""
+        """Replace the pods that have disappeared since the last call."""
         _, changes = self._changes.take_changes()
         for gone, record in changes:
             pod: Object = decode(record)
@@ -56,9 +57,9 @@ class PodReplacement:
         try:
             self._create(record.namespace, body)
         except ApiError:
-            return  # somebody else has taken the name
+            return  # another pod already has the name
 
 
 def _is_replaced_early(pod: Object, owner: Object) -> bool:
-    """Return whether a pod is replaced before it has ended: only if the new pod has another name."""
+    """Return whether a pod is replaced before it has ended, which is so if the new pod has another name."""
     return "deletionTimestamp" in pod["metadata"] and owner["kind"] != _KEEPS_NAMES

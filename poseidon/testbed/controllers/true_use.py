@@ -1,13 +1,13 @@
-"""The true use of pods, which simulated metrics report late, in part, or wrongly.
+"""The true use of pods; simulated metrics report it late, in part, or wrongly.
 
 A pod's use is stated in its annotation ``simulated.poseidon.io/usage``, in JSON:
 
     {"cpu": "300m", "memory": "85%", "noise": 0.2}
 
-Amounts are quantities, or percentages of what the pod requests; a resource that is not named is used as requested. With
-``noise`` 0.2, cpu varies by up to 20 %: each pod draws a new figure every minute, and pods with the same ``together``
-draw the same. The same annotation on a node states the node's own use, beside its pods. Pods use nothing before they
-run.
+Amounts are quantities, or percentages of what the pod requests. A resource that the annotation does not name is used
+as requested. With ``noise`` 0.2, the use of cpu varies by up to 20 %. Each pod draws a new figure every minute; pods
+with the same ``together`` draw the same figure. The same annotation on a node states what the node uses in addition
+to its pods. Pods use nothing before they run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ USAGE = "simulated.poseidon.io/usage"
 """Annotation of pods and nodes that states their use."""
 
 NOISE_PERIOD = 60.0
-"""Seconds for which a draw of the noise holds."""
+"""Seconds after which a new figure for the noise is drawn."""
 
 _RESOURCES = ("cpu", "memory")
 _CLASS_LABEL, _QUALITY_LABEL = "koordinator.sh/priority-class", "koordinator.sh/qosClass"
@@ -38,36 +38,36 @@ _CLASSES = {9: "koord-prod", 7: "koord-mid", 5: "koord-batch", 3: "koord-free"}
 
 
 class Use(NamedTuple):
-    """An amount of each resource: milli-cores and bytes."""
+    """The use of cpu in milli-cores, and of memory in bytes."""
 
     cpu: int = 0
     memory: int = 0
 
     def plus(self, other: Use) -> Use:
-        """Return the sum of two amounts of use."""
+        """Return the sum of this use and another one."""
         return Use(self.cpu + other.cpu, self.memory + other.memory)
 
 
 class RunningPod(NamedTuple):
-    """A pod on a node, and its average use."""
+    """A pod that runs on a node, and its average use."""
 
     namespace: str
     """Namespace of the pod."""
     name: str
     """Name of the pod."""
     node: str
-    """The node that it runs on."""
+    """The node on which the pod runs."""
     priority: str
-    """Its priority class as koordlet sees it."""
+    """The pod's priority class, as koordlet sees it."""
     mean: Use
-    """Average use."""
+    """Average use of the pod."""
     noise: float
-    """Share by which its use varies."""
+    """Share by which the pod's use varies, from 0 to 1."""
     draws: str
-    """Name of its random draws; pods with the same name vary alike."""
+    """Name of the pod's random draws; pods with the same name vary alike."""
 
     def use_at(self, time: float) -> Use:
-        """Return the pod's use at a time; the same in every run."""
+        """Return the pod's use at a time, which is the same in every run."""
         if not self.noise:
             return self.mean
         draw = hashlib.blake2b(f"{self.draws}/{int(time // NOISE_PERIOD)}".encode(), digest_size=8).digest()
@@ -76,7 +76,7 @@ class RunningPod(NamedTuple):
 
 
 class _Profile(NamedTuple):
-    """The content of an annotation."""
+    """The content of the annotation `USAGE`."""
 
     mean: Use
     noise: float = 0.0
@@ -94,7 +94,7 @@ class TrueUse:
         self._own: dict[str, Use] = {}
 
     def refresh(self) -> None:
-        """Read the store's changes."""
+        """Read what has changed in the store."""
         anew, changes = self._nodes.take_changes()
         if anew:
             self._own.clear()
@@ -124,11 +124,11 @@ class TrueUse:
         return self._on_node.get(node, {}).values()
 
     def own_use(self, node: str) -> Use:
-        """Return the use of a node beside its pods."""
+        """Return what a node uses in addition to its pods."""
         return self._own.get(node, Use())
 
     def of_node(self, node: str, time: float) -> Use:
-        """Return the use of a node and its pods together at a time."""
+        """Return what a node and its pods use together at a time."""
         total = self.own_use(node)
         for pod in self.pods_on(node):
             total = total.plus(pod.use_at(time))
@@ -149,7 +149,7 @@ class TrueUse:
 
 
 def _priority_class(pod: Object) -> str:
-    """Return Koordinator's priority class of a pod: by label, by priority, else by quality of service."""
+    """Return Koordinator's priority class of a pod, by its label, or else its priority, or its quality of service."""
     labels = pod["metadata"].get("labels") or {}
     if labels.get(_CLASS_LABEL) in _CLASSES.values():
         return str(labels[_CLASS_LABEL])
@@ -161,7 +161,7 @@ def _priority_class(pod: Object) -> str:
 
 
 def _requests(spec: Object) -> Use:
-    """Return the sum of the containers' requests."""
+    """Return the sum of what the pod's containers request."""
     total = Use()
     for container in spec.get("containers") or ():
         given = (container.get("resources") or {}).get("requests") or {}
@@ -170,7 +170,7 @@ def _requests(spec: Object) -> Use:
 
 
 def _profile(obj: Object, *, requests: Use) -> _Profile:
-    """Return the content of the annotation; an unreadable one counts as none."""
+    """Return the content of the annotation `USAGE`; one that cannot be read counts as absent."""
     text = (obj["metadata"].get("annotations") or {}).get(USAGE)
     if text is None:
         return _Profile(requests)
@@ -187,8 +187,9 @@ def _profile(obj: Object, *, requests: Use) -> _Profile:
 
 
 def _part(resource: str, given: str, whole: int) -> int:
-    """Return an amount that is given as a quantity, or as a percentage of ``whole``. Raises ``ValueError`` for other
-    texts.
+    """Return an amount that is stated as a quantity or as a percentage of ``whole``.
+
+    Raises ``ValueError`` if the text is neither.
     """
     value = parse_quantity(given.removesuffix("%"))
     if value is None:

@@ -1,6 +1,6 @@
 """Simulates the controllers of volumes: binds claims, provisions volumes, and releases volumes of deleted claims.
 
-Like ``KubeletSimulation``, ``VolumeSimulation`` does no I/O and reads no clock.
+Like ``KubeletSimulation``, ``VolumeSimulation`` does no input or output and reads no clock.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from poseidon.testbed.objects.store import Store, decode
 Object = dict[str, Any]
 
 PROVISIONING = "simulated.poseidon.io/provisioning"
-"""Annotation of a claim that states what its provisioner does, a value of ``Provisioning``."""
+"""Annotation of a claim that says what its provisioner does: a value of ``Provisioning``."""
 
 _ZONE, _HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 
 
 class Provisioning(Enum):
-    """The behaviour of a provisioner for a claim."""
+    """What a provisioner does for a claim."""
 
     PROVIDE = "provide"
     REFUSE = "refuse"
-    """Reject the selected node, as a real provisioner does if the node cannot have the volume."""
+    """Reject the selected node, as a real provisioner does if the node cannot reach such a volume."""
     HANG = "hang"
-    """Do nothing."""
+    """Do nothing, so that the claim waits for ever."""
 
 
 def as_annotated(claim: Object, node: str) -> Provisioning:  # noqa: ARG001 - the signature of a provisioner
-    """Return what a claim's annotation demands of its provisioner; without one, the volume is created."""
+    """Return what a claim's annotation makes its provisioner do; without it, the provisioner creates the volume."""
     text = annotations_of(claim).get(PROVISIONING, Provisioning.PROVIDE.value)
     known = {each.value: each for each in Provisioning}
     return known.get(text, Provisioning.PROVIDE)
 
 
 class VolumeSimulation:
-    """Binds claims to volumes, and creates volumes, ``delay`` seconds after the request.
+    """Binds claims to volumes, and creates volumes, ``delay`` seconds after they are requested.
 
-    ``provisioner`` says what to do for a claim and its selected node ("" for an immediate class).
+    ``provisioner`` returns what happens for a claim and its selected node ("" for a class with immediate binding).
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class VolumeSimulation:
         self._given: dict[str, str] = {}
 
     def advance(self, now: float) -> float | None:
-        """Follow changes and do the work that is due at ``now``; return when work is due next."""
+        """Handle changes, and do the work that is due at ``now``; return when work is due next."""
         while self._take_in(now):
             pass
         for _, (asked, node) in self._agenda.due(now):
@@ -93,7 +93,7 @@ class VolumeSimulation:
         return now if self._take_in(now) else self._agenda.next
 
     def _take_in(self, now: float) -> bool:
-        """React to changes. Returns whether there were any, since reactions are changes too."""
+        """Handle changes. Returns whether there were any, because handling them makes new changes."""
         _, claims = self._claim_changes.take_changes()
         _, volumes = self._volume_changes.take_changes()
         _, classes = self._class_changes.take_changes()
@@ -156,7 +156,7 @@ class VolumeSimulation:
                 self._asked.add((record.uid, node))
 
     def _bind(self, claim_record: Record, volume_record: Record) -> None:
-        """Bind a claim and a volume to each other: write the volume first."""
+        """Bind a claim and a volume to each other; the volume is written first."""
         claim, volume = decode(claim_record), decode(volume_record)
         metadata = claim["metadata"]
         volume["spec"]["claimRef"] = {
@@ -175,8 +175,9 @@ class VolumeSimulation:
         self._store.replace(self._claims, claim_record, claim)
 
     def _create_volume(self, claim: Object, node: str) -> Object:
-        """Return a new volume that is reachable from the node's zone; without zones from the node, without a node from
-        everywhere.
+        """Return a new volume that the node's zone can reach.
+
+        Without zones, only the node can; without a node, all nodes can.
         """
         storage_class = self._class_of(claim)
         name = f"pvc-{claim['metadata']['uid']}"
@@ -198,14 +199,14 @@ class VolumeSimulation:
         return {"metadata": {"name": name}, "spec": spec, "status": {"phase": "Pending"}}
 
     def _class_of(self, claim: Object) -> Object:
-        """Return the storage class of a claim, empty if there is none."""
+        """Return the storage class of a claim, or an empty object if there is none."""
         record = self._classes.get(claim["spec"].get("storageClassName") or "")
         return decode(record) if record is not None else {}
 
     # --- volumes -------------------------------------------------------------------------------------------
 
     def _sync_volume(self, key: str, now: float) -> bool:
-        """Record for which claim a volume is reserved. Returns whether the volume has become available."""
+        """Record the claim for which a volume is reserved. Returns whether the volume has become available."""
         record = self._volumes.get(key)
         volume = decode(record) if record is not None else {}
         given = volume["spec"].get("claimRef") if record is not None else None
@@ -224,7 +225,7 @@ class VolumeSimulation:
         return is_new
 
     def _give_back(self, claim: Object) -> None:
-        """Delete or release the volume of a deleted claim, as its policy says."""
+        """Delete or release the volume of a deleted claim, as the volume's policy says."""
         record = self._volumes.get(claim["spec"].get("volumeName") or "")
         if record is None or not is_for(decode(record), claim):
             return

@@ -1,1 +1,1 @@
-"""Starts several processes, watches over them, and ends them together."""
+"""Starts several processes, notices when one of them ends, and ends them together."""

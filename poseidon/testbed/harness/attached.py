@@ -1,7 +1,7 @@
-"""Script, started by its path, that becomes another program; that program ends when its parent process ends.
+"""Script that becomes another program, which ends when its parent process ends; it is started by its path.
 
-``attached.py PARENT_PID PROGRAM ARGUMENT…``. On Linux the program gets SIGTERM when its parent ends, even if the parent
-was killed and could not clean up.
+It is called as ``attached.py PARENT_PID PROGRAM ARGUMENT…``. On Linux, the program gets SIGTERM when its parent ends,
+even if the parent was killed and could not clean up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGTERM), 0, 0, 0)
         if os.getppid() != parent:
-            sys.exit(1)  # it ended before this was set
+            sys.exit(1)  # the parent ended before this was set
     os.execv(program[0], program)  # noqa: S606 - no shell is wanted
 
 

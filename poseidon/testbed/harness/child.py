@@ -18,8 +18,10 @@ _TAIL_LINES = 15
 
 
 class ChildDiedError(Exception):
-    """A child has ended that should still run. ``end`` says how, ``tail`` holds the last lines of its log; ``status``
-    is negative for the signal that killed it.
+    """Raised if a child process has ended that should still run.
+
+    ``end`` says how it ended, and ``tail`` has the last lines of its log. A negative ``status`` is the signal that
+    killed it.
     """
 
     def __init__(self, name: str, status: int, tail: str) -> None:
@@ -29,31 +31,32 @@ class ChildDiedError(Exception):
 
 
 class Process(Protocol):
-    """The part of ``asyncio.subprocess.Process`` that a child needs."""
+    """The part of ``asyncio.subprocess.Process`` that this module needs."""
 
     @property
     def pid(self) -> int:
-        """Process id."""
+        """Id of the process."""
 
     @property
     def returncode(self) -> int | None:
-        """Its exit status, negative for the signal that killed it; None while it runs."""
+        """Exit status of the process, negative for the signal that killed it; None while it runs."""
 
     async def wait(self) -> int:
         """Wait until the process has ended, and return its exit status."""
 
     def send_signal(self, signal: int, /) -> None:
-        """Send a signal. Raises ``ProcessLookupError`` if it has ended."""
+        """Send a signal. Raises ``ProcessLookupError`` if the process has ended."""
 
 
 Launch: TypeAlias = Callable[[Sequence[str], IO[bytes], Mapping[str, str]], Awaitable[Process]]
-"""A function that starts a module with arguments, of which the first names the module, and writes its output to a
-file.
+"""A function that starts a module with arguments, the first of which is the module's name.
+
+Its output goes to a file.
 """
 
 
 async def start_anew(command: Sequence[str], log: IO[bytes], environment: Mapping[str, str]) -> Process:
-    """Start an interpreter that runs a module."""
+    """Start a Python interpreter that runs a module."""
     attached = (sys.executable, "-I", _ATTACHED, str(os.getpid()), sys.executable, "-P", "-m", *command)
     return await asyncio.create_subprocess_exec(
         *attached,
@@ -66,10 +69,10 @@ async def start_anew(command: Sequence[str], log: IO[bytes], environment: Mappin
 
 
 class Child:
-    """A Python module that runs as a process and prints to the file ``log``.
+    """A Python module that runs as a process and writes its output to the file ``log``.
 
-    It has a session of its own, so that Ctrl-C at the terminal reaches only this process, which can then end its
-    children in order; if this process is killed they get SIGTERM (on Linux).
+    The process has its own session, so that Ctrl-C at the terminal reaches only the parent, which can then end its
+    children in order. If the parent is killed, the children get SIGTERM (on Linux).
     """
 
     def __init__(
@@ -84,7 +87,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Process id. Raises ``RuntimeError`` before ``start``."""
+        """Id of the process. Raises ``RuntimeError`` before ``start``."""
         return self._running().pid
 
     @property
@@ -98,15 +101,18 @@ class Child:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Start the process, or restart it after its end; it appends to the log."""
+        """Start the process, or start it again after its end; its output is added to the log."""
         self._announced_from = self.log.stat().st_size if self.log.exists() else 0
-        # The child looks for modules in this process's path, not in the current folder.
+        # The child looks for modules in the path of this process, and not in the current folder.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         with self.log.open("ab") as log:
             self._process = await self._launch(self._command, log, environment)
 
     async def read_address(self) -> str:
-        """Wait for the line "listening on ADDRESS" and return the address. Raises ``ChildDiedError``."""
+        """Wait for the line "listening on ADDRESS" in the output, and return the address.
+
+        Raises ``ChildDiedError`` if the process ends before.
+        """
         while True:
             with self.log.open("rb") as log:
                 log.seek(self._announced_from)
@@ -119,22 +125,23 @@ class Child:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def wait(self) -> int:
-        """Wait until the process has ended, and return its exit status (negative: the signal that killed it)."""
+        """Wait until the process has ended, and return its exit status (negative for the signal that killed it)."""
         return await self._running().wait()
 
     def failure(self) -> ChildDiedError:
-        """Return the error that describes the end of the process."""
+        """Return the error that describes how the process has ended."""
         status = self._running().returncode
         return ChildDiedError(self.name, 0 if status is None else status, self.tail())
 
     def tail(self) -> str:
-        """Return the last lines of the log."""
+        """Return the last lines of the process's log."""
         text = self.log.read_bytes().decode("utf-8", "replace") if self.log.exists() else ""
         return "\n".join(text.splitlines()[-_TAIL_LINES:])
 
     async def stop(self, grace: float) -> int | None:
-        """End the process by SIGTERM, after ``grace`` seconds by SIGKILL. Returns its exit status, None if never
-        started.
+        """End the process by SIGTERM, or by SIGKILL if it still runs after ``grace`` seconds.
+
+        Returns its exit status, or None if it was never started.
         """
         if self._process is None:
             return None
@@ -146,7 +153,7 @@ class Child:
         return await self._process.wait()
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal; does nothing if the process has ended or was not started."""
+        """Send a signal to the process; do nothing if it has ended or was not started."""
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.send_signal(number)

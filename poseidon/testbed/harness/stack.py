@@ -1,4 +1,4 @@
-"""Runs three processes together: a simulated cluster, the solver, and the bridge between them."""
+"""Runs three processes together: a simulated cluster, a solver, and a bridge between them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from poseidon.testbed.harness.child import Child, Launch, start_anew
 T = TypeVar("T")
 
 CLUSTER_NAME = "demo"
-"""Default name of this cluster at the solver."""
+"""Name of this cluster in the solver, unless another is given."""
 
 _GRACE_SECONDS = 15.0
-"""Seconds that each process may take to end."""
+"""Seconds that each process may take to end before it is killed."""
 _SOLVER, _BRIDGE, _PAGE = "firmament serve", "poseidon run", "poseidon ui"
 _KILL_SECONDS = 5.0
 _NOTICE_SECONDS = 1.0
@@ -28,32 +28,32 @@ class StackOptions:
     """Where and how the processes run."""
 
     folder: Path
-    """Folder for logs and the kubeconfig."""
+    """Folder for the logs and the kubeconfig."""
     kubeconfig: Path | None = None
-    """Cluster to use, None for a simulated one."""
+    """Kubeconfig of the cluster to use, None for a simulated cluster."""
     config: Path | None = None
-    """Configuration file of the scheduler."""
+    """Configuration file of the scheduler, None for the defaults."""
     cluster_name: str = CLUSTER_NAME
-    """Name of the cluster at the solver."""
+    """Name of the cluster in the solver."""
     kubelets: bool = False
     """Whether to simulate kubelets."""
     log_level: str = "info"
     """Level of the logs."""
     more_for_cluster: tuple[str, ...] = ()
-    """Further arguments of the simulated cluster."""
+    """Further command-line arguments of the simulated cluster."""
     more_for_solver: tuple[str, ...] = ()
-    """Further arguments of the solver."""
+    """Further command-line arguments of the solver."""
     more_for_bridge: tuple[str, ...] = ()
-    """Further arguments of the bridge."""
+    """Further command-line arguments of the bridge."""
     launch: Launch = start_anew
-    """Starts a process."""
+    """Function that starts a process."""
 
 
 class Stack:
-    """Starts processes, watches over them and ends them: ``async with``.
+    """Starts the processes, notices when one of them ends, and ends them; to be used with ``async with``.
 
-    Between ``start_servers`` and ``start_bridge`` the cluster can be filled. Solver and bridge may be killed and
-    started again. ``page`` is the dashboard, which runs only if it is started.
+    Between ``start_servers`` and ``start_bridge``, the caller can fill the cluster. Solver and bridge may be killed
+    and started again. ``page`` is the dashboard, which runs only if it is started.
     """
 
     def __init__(self, options: StackOptions) -> None:
@@ -74,7 +74,7 @@ class Stack:
         await self.stop()
 
     async def start_servers(self) -> None:
-        """Start solver and cluster, unless there is a cluster already. Raises ``ChildDiedError``."""
+        """Start the solver, and the cluster unless one is given. Raises ``ChildDiedError`` if one of them ends."""
         own_cluster = self._options.kubeconfig is None
         if own_cluster:
             await self.cluster.start()
@@ -83,25 +83,26 @@ class Stack:
             await self.cluster.read_address()
 
     async def start_cluster(self) -> None:
-        """Start the cluster alone, unless there is one already. Raises ``ChildDiedError``."""
+        """Start the simulated cluster alone, unless a cluster is given. Raises ``ChildDiedError`` if it ends."""
         if self._options.kubeconfig is None:
             await self.cluster.start()
             await self.cluster.read_address()
 
     async def start_solver(self) -> None:
-        """Start the solver and wait until it listens: at its former address, at first at any free port."""
+        """Start the solver and wait until it listens: first at any free port, later at the same address."""
         self.solver = self._child(_SOLVER, "firmament", self._solver_arguments())
         await self.solver.start()
         self.solver_address = await self.solver.read_address()
 
     async def start_bridge(self) -> None:
-        """Start the bridge, which needs a moment to read the cluster."""
+        """Start the bridge, which then needs a moment to read the cluster."""
         self.bridge = self._child(_BRIDGE, "poseidon", self._bridge_arguments())
         await self.bridge.start()
 
     async def start_page(self, *more: str) -> str:
-        """Start the dashboard, and return its address. ``more``: arguments for its address and the metrics'
-        addresses.
+        """Start the dashboard, and return its address.
+
+        ``more`` has arguments for its address and the addresses of metrics.
         """
         arguments = [
             "ui",
@@ -116,13 +117,13 @@ class Stack:
         return await self.page.read_address()
 
     async def guard(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await ``work``; raise ``ChildDiedError`` as soon as a process ends that was started here."""
+        """Await ``work``; raise ``ChildDiedError`` as soon as one of the started processes ends."""
         task = asyncio.ensure_future(work)
         ends = {asyncio.ensure_future(child.wait()): child for child in self._children() if child.started}
         try:
             await asyncio.wait({task, *ends}, return_when=asyncio.FIRST_COMPLETED)
             if ends and task.done() and not task.cancelled() and task.exception() is not None:
-                # The death of a process may make the work fail before its end is noticed.
+                # If a process dies, the work may fail before the end of the process is noticed.
                 await asyncio.wait(ends, timeout=_NOTICE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             died = next((child for end, child in ends.items() if end.done()), None)
             if died is not None and (not task.done() or task.exception() is not None):
@@ -134,10 +135,10 @@ class Stack:
             await asyncio.gather(task, *ends, return_exceptions=True)
 
     async def keep(self, work: Coroutine[Any, Any, T], say: Callable[[str], None]) -> T:
-        """Await ``work``; meanwhile restart solver and bridge whenever they are killed or told to end, with a line to
-        ``say``.
+        """Await ``work``; meanwhile, start solver and bridge again when they are killed or told to end.
 
-        Raises ``ChildDiedError`` as soon as another process ends, or if one of these two fails by itself.
+        Each such start calls ``say`` with a line. Raises ``ChildDiedError`` as soon as another process ends, or if
+        solver or bridge fail by themselves.
         """
         task = asyncio.ensure_future(work)
         starts = {_SOLVER: self.start_solver, _BRIDGE: self.start_bridge}
@@ -166,7 +167,7 @@ class Stack:
             await asyncio.gather(task, *ends, return_exceptions=True)
 
     async def stop(self) -> None:
-        """End all processes, each before the ones that it depends on; all at once if cancelled."""
+        """End all processes, each before those on which it depends; if cancelled, end all at once."""
         try:
             for child in self._children():
                 await child.stop(_GRACE_SECONDS)

@@ -1,1 +1,1 @@
-"""Stores, checks, changes and selects the objects behind the API."""
+"""Stores, checks, changes and selects the objects of the simulated API."""

@@ -1,7 +1,7 @@
-"""The binding subresource: gives a pod its node, once.
+"""Implements the binding subresource, which gives a pod its node, once.
 
-Semantics and messages follow ``BindingREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes. As there, nothing
-checks whether the node exists or has room: that is the scheduler's task.
+Behaviour and messages follow ``BindingREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes. As in Kubernetes, it
+does not check whether the node exists or has room; that is the scheduler's task.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Metadata(Preconditions):
 
 
 class Binding(msgspec.Struct):
-    """A ``v1`` Binding: the URL or ``metadata`` names the pod, ``target`` the node."""
+    """A ``v1`` Binding: the URL or its ``metadata`` name the pod, its ``target`` names the node."""
 
     kind: str = "Binding"
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
@@ -38,7 +38,7 @@ class Binding(msgspec.Struct):
 
 
 def decode_binding(body: bytes) -> Binding:
-    """Read a Binding from JSON. Raises ``ApiError`` 400."""
+    """Read a Binding from JSON. Raises ``ApiError`` 400 if it is malformed."""
     binding = errors.decode_as(Binding, body, "Binding in version v1 cannot be handled as a Binding")
     if binding.kind != "Binding":
         raise errors.bad_request(f"the object provided is a {binding.kind}; send a v1 Binding")
@@ -46,12 +46,12 @@ def decode_binding(body: bytes) -> Binding:
 
 
 def bind(store: Store, namespace: str, name: str, binding: Binding, *, dry_run: bool = False) -> Record:
-    """Set the pod's ``spec.nodeName`` and its PodScheduled condition; returns the pod's new record.
+    """Set the pod's ``spec.nodeName`` and its PodScheduled condition; return the pod's new record.
 
-    Clears the pod's nomination, as Kubernetes does since 1.35 (ClearingNominatedNodeNameAfterBinding).
+    The pod's nomination is removed, as in Kubernetes since 1.35 (ClearingNominatedNodeNameAfterBinding).
 
-    Raises ``ApiError``: 404 for an unknown pod; 409 when it is bound, being deleted, gated or has another UID than
-    the binding names; 422 without a target node; 400 when URL and binding disagree.
+    Raises ``ApiError``: 404 for an unknown pod; 409 if the pod is bound, is being deleted, is gated, or has another
+    UID than the binding names; 422 without a target node; 400 if URL and binding disagree.
     """
     metadata, target = binding.metadata, binding.target
     if (metadata.name or name) != name or (metadata.namespace or namespace) != namespace:

@@ -1,4 +1,4 @@
-"""The objects of one kind: current records in key order, and views of the past for consistent paging."""
+"""The objects of one kind: their current records in key order, and views of past states for consistent paging."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ FieldReader = Callable[[dict[str, Any]], str]
 
 @dataclass(frozen=True, slots=True)
 class CollectionSpec:
-    """The properties of a kind that the store needs. ``name`` is ``plural`` or ``plural.group``.
+    """Properties of a kind that the store needs. ``name`` is ``plural`` or ``plural.group``.
 
-    ``api_version``: the version in which objects are stored; ``readers``: functions that read the selectable fields.
+    ``api_version`` is the version in which objects are stored; ``readers`` are functions that read the fields that
+    selectors may name.
     """
 
     name: str
@@ -28,14 +29,14 @@ class CollectionSpec:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A collection as it was at ``revision``: keys in ascending order, and access to the record of each."""
+    """A collection as it was at ``revision``: its keys in ascending order, and access to the record of each key."""
 
     revision: int
     keys: list[str]
     get: Callable[[str], Record | None]
 
     def bounds(self, namespace: str, after: str = "") -> tuple[int, int]:
-        """Return the index range of the keys of ``namespace`` ("" for all) that come after the key ``after``."""
+        """Return the index range of the keys of ``namespace`` ("" for all) that are greater than the key ``after``."""
         low, high = 0, len(self.keys)
         if namespace:
             low = bisect_left(self.keys, namespace + "/")
@@ -46,7 +47,7 @@ class View:
 
 
 class Collection:
-    """The current records of one kind and the history that led to them. Only the store writes to it."""
+    """The current records of one kind, and the history of their changes. Only the store writes to a collection."""
 
     def __init__(self, spec: CollectionSpec, history: History) -> None:
         self.spec = spec
@@ -62,15 +63,15 @@ class Collection:
         return len(self._records)
 
     def key(self, namespace: str, name: str) -> str:
-        """Return the key of an object."""
+        """Return the key under which an object is stored."""
         return f"{namespace}/{name}" if self.spec.namespaced else name
 
     def get(self, key: str) -> Record | None:
-        """Return the current record under ``key``."""
+        """Return the current record under ``key``, or None if there is none."""
         return self._records.get(key)
 
     def records(self, namespace: str = "") -> list[Record]:
-        """Return the current records in key order, of one namespace or of all."""
+        """Return the current records in key order, of one namespace or ("") of all."""
         view = self.view(0)
         low, high = view.bounds(namespace)
         return [self._records[key] for key in view.keys[low:high]]
@@ -91,18 +92,21 @@ class Collection:
         self.history.append(change)
 
     def close(self) -> None:
-        """Mark the kind as gone (its definition was deleted), and wake its watchers so that they end."""
+        """Mark the kind as deleted (its definition was deleted), and wake its watchers so that they end."""
         self.closed = True
         self.history.wake()
 
     def view(self, revision: int) -> View:
-        """Return the current state as a view at ``revision``, the store's newest."""
+        """Return the current state as a view at ``revision``, which is the store's newest."""
         return View(revision, self._keys(), self._records.get)
 
     def view_at(self, revision: int) -> View:
-        """Return the state as of ``revision``, by undoing later changes. Raises ``ExpiredRevisionError``.
+        """Return the state at ``revision``, computed by undoing all later changes.
 
-        Work is proportional to the number of changes since, plus one copy of the keys if objects came or went.
+        Raises ``ExpiredRevisionError`` if these are no longer known.
+
+        The time is proportional to the number of later changes, plus a copy of the keys if objects were added or
+        deleted.
         """
         before: dict[str, Record | None] = {}
         for change in self.history.since(revision):
@@ -123,7 +127,7 @@ class Collection:
 
     def _keys(self) -> list[str]:
         if self._order_is_stale:
-            # A new list: views that are still read page by page keep the old one.
+            # This makes a new list, because views that are still read page by page use the old one.
             self._ordered = sorted(self._records)
             self._order_is_stale = False
         return self._ordered

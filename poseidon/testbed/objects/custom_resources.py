@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: checks them, and finds the resources that they define."""
+"""Checks CustomResourceDefinitions, and finds the resources that they define."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ def definition(
     short: str = "",
     **more: Any,
 ) -> Object:
-    """Return a definition without a schema; ``more``: further fields of its version, such as subresources."""
+    """Return a CustomResourceDefinition without a schema.
+
+    ``more`` has further fields of its version, such as subresources.
+    """
     names: Object = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
     if short:
         names["shortNames"] = [short]
@@ -34,7 +37,10 @@ def definition(
 
 
 def validate(definition: Object) -> None:
-    """Check the fields that serving depends on. Raises ``ApiError`` 422."""
+    """Check the fields of a definition on which serving its resources depends.
+
+    Raises ``ApiError`` 422 if one is invalid.
+    """
     metadata, spec = definition["metadata"], definition.get("spec") or {}
     names, versions = spec.get("names"), spec.get("versions")
     names = names if isinstance(names, dict) else {}
@@ -62,7 +68,7 @@ def validate(definition: Object) -> None:
 
 
 def build_established_status(definition: Object, now: str) -> Object:
-    """Return the status of an established definition; here definitions are established at once."""
+    """Return the status of an established definition; in this server, definitions are established at once."""
     spec = definition["spec"]
     reasons = (
         ("NamesAccepted", "NoConflicts", "no conflicts found"),
@@ -77,7 +83,7 @@ def build_established_status(definition: Object, now: str) -> Object:
 
 
 def resources_of(definition: Object) -> list[ResourceType]:
-    """Return one resource per served version of a valid definition."""
+    """Return one resource for each served version of a valid definition."""
     spec = definition["spec"]
     names = _names(spec)
     group = spec["group"]

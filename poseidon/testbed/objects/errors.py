@@ -1,6 +1,6 @@
 """Errors as the Kubernetes API reports them: a ``Status`` object with code, reason, message and details.
 
-Messages follow apimachinery's ``pkg/api/errors``, because clients and people match on them.
+The messages follow apimachinery's ``pkg/api/errors``, because clients and people match them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Cause:
 
 
 class ApiError(Exception):
-    """A request that the API server refuses. ``code`` is the HTTP status, ``reason`` the one-word cause."""
+    """Raised if the API server refuses a request. ``code`` is the HTTP status, ``reason`` the cause in one word."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class ApiError(Exception):
 
 
 def decode_as(kind: type[T], body: bytes, refusal: str) -> T:
-    """Decode JSON as a ``kind``. Raises ``ApiError`` 400 with ``refusal`` and the fault."""
+    """Decode JSON as a ``kind``. Raises ``ApiError`` 400 with the text ``refusal`` and the fault."""
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.MsgspecError as error:
@@ -66,7 +66,7 @@ def decode_as(kind: type[T], body: bytes, refusal: str) -> T:
 
 
 def success(details: Mapping[str, Any] | None = None, code: int = 200) -> dict[str, Any]:
-    """Return the ``Status`` body of a request that succeeded and has no object to show."""
+    """Return the ``Status`` body for a request that has succeeded and has no object to return."""
     body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if details:
         body["details"] = dict(details)
@@ -88,23 +88,23 @@ def not_found(resource: str, name: str) -> ApiError:
 
 
 def path_not_found() -> ApiError:
-    """Return the 404 for a path that nothing is served under."""
+    """Return the 404 for a path at which the server has nothing."""
     return ApiError(404, "NotFound", "the server could not find the requested resource")
 
 
 def conflict(resource: str, name: str, why: str) -> ApiError:
-    """Return the 409 for a write that came after a competing one, or whose precondition fails."""
+    """Return the 409 for a write that came too late, or whose precondition does not hold."""
     message = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
     return ApiError(409, "Conflict", message, resource_details(resource, name))
 
 
 def make_expired_error(message: str, continue_token: str = "") -> ApiError:
-    """Return the 410 for a revision that the server no longer remembers."""
+    """Return the 410 for a revision that the server no longer knows."""
     return ApiError(410, "Expired", message, metadata={"continue": continue_token} if continue_token else {})
 
 
 def too_old(requested: int, oldest: int) -> ApiError:
-    """Return the 410 for a list or watch that starts before the remembered history."""
+    """Return the 410 for a list or watch that starts before the known history."""
     return make_expired_error(f"too old resource version: {requested} ({oldest})")
 
 
@@ -119,13 +119,13 @@ def make_unauthorized_error() -> ApiError:
 
 
 def forbidden(resource: str, name: str, why: str) -> ApiError:
-    """Return the 403 of admission: the object is well-formed but not allowed."""
+    """Return the 403 with which admission refuses an object that is well-formed, but not allowed."""
     message = f'{resource} "{name}" is forbidden: {why}'
     return ApiError(403, "Forbidden", message, resource_details(resource, name))
 
 
 def method_not_allowed() -> ApiError:
-    """Return the 405 for a verb that the resource does not have."""
+    """Return the 405 for a verb that the resource does not support."""
     message = "the server does not allow this method on the requested resource"
     return ApiError(405, "MethodNotAllowed", message)
 
@@ -140,7 +140,7 @@ def media_type_error(got: str, accepted: Sequence[str]) -> ApiError:
 
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> ApiError:
-    """Return the 422 for an object that breaks its kind's rules; ``causes`` has at least one entry."""
+    """Return the 422 for an object that breaks the rules of its kind; ``causes`` must not be empty."""
     texts = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
     joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     qualified = f"{kind}.{group}" if group else kind
@@ -161,7 +161,7 @@ def invalid_value(field: str, value: str, why: str) -> Cause:
 
 
 def make_unsupported_value_cause(field: str, value: Any, *supported: str) -> Cause:
-    """Return the cause for a field whose value is not an allowed one."""
+    """Return the cause for a field whose value is not among the allowed values."""
     listed = ", ".join(f'"{each}"' for each in supported)
     text = f'Unsupported value: "{value}": supported values: {listed}'
     return Cause(field, "FieldValueNotSupported", text)

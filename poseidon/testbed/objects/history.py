@@ -1,7 +1,8 @@
-"""Versions of objects: a bounded log of changes per collection, and a journal file with all of them.
+"""Keeps versions of objects: for each collection a bounded log of changes, and a journal file with all changes.
 
-Watches and pages of lists both read the log. A watch reads it from a revision on; a page undoes the changes after the
-revision of the first page. A client that asks for more than it remembers gets ``ExpiredRevisionError``.
+Both watches and pages of lists read the log. A watch reads the log from a revision on. A page undoes the changes
+after the revision of the first page. If a client asks for changes that the log no longer has,
+``ExpiredRevisionError`` is raised.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _revision_of = attrgetter("revision")
 
 
 class ExpiredRevisionError(Exception):
-    """The log no longer reaches back to ``requested``; the oldest revision it can serve from is ``oldest``."""
+    """Raised if the log no longer has the changes since ``requested``; the oldest possible revision is ``oldest``."""
 
     def __init__(self, requested: int, oldest: int) -> None:
         super().__init__(f"revision {requested} is older than {oldest}")
@@ -32,25 +33,28 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     """One version of one object, encoded once, with the fields that selectors read."""
 
     key: str
-    """``namespace/name``, or ``name`` if cluster-scoped."""
+    """Key of the object: ``namespace/name``, or ``name`` if it is in no namespace."""
     namespace: str
-    """Namespace, "" if cluster-scoped."""
+    """Namespace of the object, "" if it is in none."""
     name: str
     """Name of the object."""
     uid: str
     """Uid of the object."""
     revision: int
-    """Number of the change."""
+    """Revision of the write that made this version."""
     raw: bytes
-    """JSON text in the storage version."""
+    """JSON text of the object in the stored API version."""
     labels: dict[str, str]
     """Labels of the object."""
     fields: tuple[str, ...]
-    """Values of the collection's selectable fields, in their order."""
+    """Values of the fields that selectors may name, in the collection's order."""
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """One write. For a deletion ``record`` is the last state, carrying the revision of the deletion."""
+    """One write of an object.
+
+    For a deletion, ``record`` is the object's last state with the revision of the deletion.
+    """
 
     type: ChangeType
     revision: int
@@ -59,9 +63,9 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
 
 class History:
-    """The last ``limit`` changes of one collection, addressed by a position that never repeats.
+    """The last ``limit`` changes of one collection, each at a position that is never used again.
 
-    ``floor`` is the revision at which the collection was added: there are no changes before.
+    ``floor`` is the revision at which the collection was added; there are no earlier changes.
     """
 
     def __init__(self, limit: int, floor: int) -> None:
@@ -80,7 +84,7 @@ class History:
 
     @property
     def oldest(self) -> int:
-        """Return the oldest revision from which every later change is still known."""
+        """Return the oldest revision after which every change is still known."""
         first = self._first
         return self._changes[first - 1].revision if first else self._floor
 
@@ -89,10 +93,11 @@ class History:
         return max(0, len(self._changes) - self._limit)
 
     def append(self, change: Change) -> None:
-        """Add a change and wake all listeners."""
+        """Add a change, and call all listeners."""
         changes = self._changes
         changes.append(change)
-        # Cutting the front of a list moves the rest; doing it once per ``limit`` changes keeps appends cheap.
+        # Cutting the front of a list moves the rest of it; this happens once per ``limit`` changes, so appending
+        # stays cheap.
         if len(changes) >= 2 * self._limit:
             excess = len(changes) - self._limit
             self._floor = changes[excess - 1].revision
@@ -108,26 +113,35 @@ class History:
         self.wake()
 
     def position_after(self, revision: int) -> int:
-        """Return where the changes after ``revision`` begin. Raises ``ExpiredRevisionError``."""
+        """Return the position of the first change after ``revision``.
+
+        Raises ``ExpiredRevisionError`` if it is no longer known.
+        """
         oldest = self.oldest
         if revision < oldest:
             raise ExpiredRevisionError(revision, oldest)
         return self._dropped + bisect_right(self._changes, revision, key=_revision_of)
 
     def read(self, position: int, count: int) -> list[Change]:
-        """Return up to ``count`` changes from ``position``; empty at the end. Raises ``ExpiredRevisionError``."""
+        """Return up to ``count`` changes from ``position`` on, none at the end of the log.
+
+        Raises ``ExpiredRevisionError`` if they are no longer known.
+        """
         start = position - self._dropped
         if start < self._first:
             raise ExpiredRevisionError(0, self.oldest)
         return self._changes[start : start + count]
 
     def since(self, revision: int) -> Iterator[Change]:
-        """Yield all changes after ``revision``. Raises ``ExpiredRevisionError`` at once, not while iterating."""
+        """Yield all changes after ``revision``.
+
+        Raises ``ExpiredRevisionError`` at once, and not only while iterating.
+        """
         start = self.position_after(revision) - self._dropped
         return iter(self._changes[start:])
 
     def subscribe(self, listener: Callable[[], None]) -> None:
-        """Call ``listener`` after every change; it must be quick and must not write."""
+        """Call ``listener`` after every change; it must be fast and must not write."""
         self._listeners.append(listener)
 
     def unsubscribe(self, listener: Callable[[], None]) -> None:
@@ -135,7 +149,7 @@ class History:
         self._listeners.remove(listener)
 
     def wake(self) -> None:
-        """Call all listeners, as after a change."""
+        """Call all listeners, as if something had changed."""
         for listener in self._listeners:
             listener()
 
@@ -148,11 +162,11 @@ class Saved(NamedTuple):
 
 
 class Journal:
-    """Keeps all writes of a store in the file ``path``, so that a cluster can continue after its process was killed.
+    """Records all writes of a store in the file ``path``, so that a cluster can continue after its process was killed.
 
-    One line per write: collection, key, revision and the object's JSON, separated by tabs; without JSON it is a
-    deletion. Each line is passed to the operating system before the write is answered, so it survives the process, but
-    not a crash of the machine. Raises ``OSError``.
+    The file has one line per write: collection, key, revision and the object's JSON, separated by tabs. A line
+    without JSON is a deletion. Each line is passed to the operating system before the write is answered. So it
+    survives the end of the process, but not a crash of the machine. All methods may raise ``OSError``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -164,7 +178,7 @@ class Journal:
         self._file.write(b"%b\t%b\t%d\t%b\n" % (collection.encode(), key.encode(), revision, raw))
 
     def read(self) -> Saved:
-        """Return the content so far; a last line that is cut off is ignored, as its write was never answered."""
+        """Return the content so far; an incomplete last line is ignored, because its write was never answered."""
         revision, objects = 0, {}
         with self._path.open("rb") as file:
             for line in file:

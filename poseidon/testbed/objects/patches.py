@@ -1,8 +1,8 @@
-"""Applies the three patch formats: JSON patch (RFC 6902), JSON merge patch (RFC 7386), strategic merge patch.
+"""Applies three formats of patches: JSON patch (RFC 6902), JSON merge patch (RFC 7386), strategic merge patch.
 
-All functions leave their inputs alone and return the patched object. Strategic merge follows apimachinery's
-``strategicpatch`` with the merge keys of the built-in types: lists without one (tolerations, taints, args, ...) are
-replaced.
+All functions leave their arguments unchanged and return the patched object. Strategic merge follows apimachinery's
+``strategicpatch``, with the merge keys of the built-in types. Lists without a merge key (tolerations, taints, args,
+...) are replaced.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MERGE_KEYS: dict[str, tuple[str, ...]] = {
     "initContainers": ("name",),
     "ephemeralContainers": ("name",),
     "env": ("name",),
-    # A service's ports are identified by "port", a container's by "containerPort".
+    # The field "port" identifies a port of a service, "containerPort" a port of a container.
     "ports": ("containerPort", "port"),
     "volumes": ("name",),
     "volumeMounts": ("mountPath",),
@@ -44,7 +44,7 @@ _DELETE_PRIMITIVES = "$deleteFromPrimitiveList/"
 
 
 def merge_patch(target: Json, patch: Json) -> Json:
-    """Apply a JSON merge patch: null removes, objects merge, everything else replaces."""
+    """Apply a JSON merge patch: null removes a field, objects are merged, every other value replaces the old one."""
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)
     result = dict(target) if isinstance(target, dict) else {}
@@ -57,7 +57,10 @@ def merge_patch(target: Json, patch: Json) -> Json:
 
 
 def strategic_merge_patch(target: Json, patch: Json) -> Json:
-    """Apply a strategic merge patch to an object of a built-in type. Raises ``ApiError`` 400 for a bad directive."""
+    """Apply a strategic merge patch to an object of a built-in type.
+
+    Raises ``ApiError`` 400 if a directive is invalid.
+    """
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)
     directive = patch.get("$patch")
@@ -88,7 +91,7 @@ def strategic_merge_patch(target: Json, patch: Json) -> Json:
 
 
 def json_patch(target: Json, operations: Json) -> Json:
-    """Apply a JSON patch. Raises ``ApiError``: 400 for a malformed patch, 422 when an operation cannot be applied."""
+    """Apply a JSON patch. Raises ``ApiError``: 400 for a malformed patch, 422 if an operation cannot be applied."""
     if not isinstance(operations, list):
         raise bad_request("a JSON patch is a list of operations; wrap the operation in [ ]")
     try:
@@ -101,7 +104,7 @@ def json_patch(target: Json, operations: Json) -> Json:
 
 
 def _parse_operations(operations: list[Json]) -> jsonpatch.JsonPatch:
-    """Return a list of operations as a patch. Raises ``InvalidJsonPatch``, also for bad pointers."""
+    """Return a list of operations as a patch. Raises ``InvalidJsonPatch`` if an operation or a pointer is malformed."""
     try:
         return jsonpatch.JsonPatch(operations)
     except (jsonpointer.JsonPointerException, TypeError) as error:
@@ -132,7 +135,7 @@ def _merge_field(name: str, target: Json, value: Json, order: Json) -> Json:
 
 
 def _key_of(name: str, items: list[Json]) -> str:
-    """Return the merge key of the list ``name``, "" if its elements have no key."""
+    """Return the merge key of the list ``name``, or "" if its elements have no key."""
     if items and all(isinstance(item, dict) for item in items):
         for key in _MERGE_KEYS.get(name, ()):
             if all(key in item or "$patch" in item for item in items):
@@ -152,7 +155,7 @@ def _merge_list(target: list[Json], patch: list[Json], key: str) -> list[Json]:
 
 
 def _reorder(items: list[Json], order: list[Json], key: str) -> list[Json]:
-    """Sort ``items`` into ``order``; items that it does not name follow in their present order."""
+    """Sort ``items`` into the order of ``order``; items that it does not name follow in their present order."""
 
     def identity(item: Json) -> Json:
         return item.get(key) if key and isinstance(item, dict) else item

@@ -1,6 +1,6 @@
-"""Treats pods as the API server does: defaults, priority admission, rules for changes, and deletion.
+"""Treats pods as the API server does: defaults, admission of priorities, rules for changes, and deletion.
 
-Does only what a scheduler, a kubelet or kubectl can notice. Rules and words follow ``pkg/apis/core`` and
+It does only what a scheduler, a kubelet or kubectl can notice. Rules and messages follow ``pkg/apis/core`` and
 ``pkg/registry/core/pod`` of Kubernetes.
 """
 
@@ -53,7 +53,10 @@ class _PodSpec(msgspec.Struct, rename="camel"):
 
 
 def validate(pod: Object) -> None:
-    """Check the shape of ``spec`` and that there are containers with names. Raises ``ApiError`` 400 or 422."""
+    """Check the types in a pod's ``spec``, and that it has containers with names.
+
+    Raises ``ApiError`` 400 or 422 if it is invalid.
+    """
     name = pod["metadata"].get("name", "")
     try:
         spec = msgspec.convert(pod.get("spec") or {}, _PodSpec)
@@ -75,7 +78,7 @@ def validate(pod: Object) -> None:
 
 
 def set_defaults(pod: Object) -> None:
-    """Set the API server's defaults, as far as scheduling can depend on them."""
+    """Set the API server's defaults, as far as they can matter for scheduling."""
     spec = pod["spec"]
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("schedulerName", DEFAULT_SCHEDULER)
@@ -85,12 +88,15 @@ def set_defaults(pod: Object) -> None:
         for container in spec.get(field) or ():
             resources = container.setdefault("resources", {})
             if limits := resources.get("limits"):
-                # A limit without a request implies an equal request.
+                # If a container states a limit and no request, its request is the limit.
                 resources["requests"] = {**limits, **(resources.get("requests") or {})}
 
 
 def admit_priority(pod: Object, store: Store) -> None:
-    """Set ``spec.priority`` from the priority class, the global default class, or 0. Raises ``ApiError`` 403."""
+    """Set ``spec.priority`` from the pod's priority class, or else from the global default class, or else to 0.
+
+    Raises ``ApiError`` 403 if the class does not exist, or contradicts the pod.
+    """
     spec = pod["spec"]
     wanted = spec.get("priorityClassName", "")
     classes = store.collection("priorityclasses.scheduling.k8s.io")
@@ -118,7 +124,7 @@ def admit_priority(pod: Object, store: Store) -> None:
 
 
 def initial_status(pod: Object) -> Object:
-    """Return the status of a new pod: pending, with its quality-of-service class."""
+    """Return the status of a new pod, which is pending, with its quality-of-service class."""
     status: Object = {"phase": "Pending", "qosClass": quality_of_service(pod["spec"])}
     if pod["spec"].get("schedulingGates"):
         blocked = "Scheduling is blocked due to non-empty scheduling gates"
@@ -128,7 +134,7 @@ def initial_status(pod: Object) -> Object:
 
 
 def quality_of_service(spec: Object) -> str:
-    """Return Guaranteed, Burstable or BestEffort, by cpu and memory of all containers."""
+    """Return Guaranteed, Burstable or BestEffort, judged by cpu and memory of all containers."""
     guaranteed, anything = True, False
     for field in ("containers", "initContainers"):
         for container in spec.get(field) or ():
@@ -144,14 +150,14 @@ def quality_of_service(spec: Object) -> str:
 
 
 def keep_admitted(pod: Object, before: Object) -> None:
-    """Restore the fields that admission had set if an update leaves them out."""
+    """Restore fields that admission had set, if an update leaves them out."""
     for field in ("priority", "preemptionPolicy", "priorityClassName", "nodeName"):
         if field in before["spec"]:
             pod["spec"].setdefault(field, before["spec"][field])
 
 
 def validate_update(pod: Object, before: Object) -> None:
-    """Refuse changes to immutable parts of ``spec``. Raises ``ApiError`` 422."""
+    """Refuse changes of the parts of ``spec`` that must not change. Raises ``ApiError`` 422 to refuse them."""
     if _immutable_part(pod["spec"], gated=False) == _immutable_part(before["spec"], gated=False):
         return
     if before["spec"].get("schedulingGates"):
@@ -165,7 +171,7 @@ def validate_update(pod: Object, before: Object) -> None:
 
 
 def _immutable_part(spec: Object, *, gated: bool) -> Object:
-    """Return ``spec`` without the fields that may change; a gated pod may also change where it may run."""
+    """Return ``spec`` without the fields that may change; a gated pod may also change which nodes it allows."""
     part = copy.deepcopy(spec)
     free = ["activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations"]
     if gated:
@@ -182,13 +188,13 @@ def _immutable_part(spec: Object, *, gated: bool) -> Object:
 
 
 def condition_of(obj: Object, kind: str) -> str:
-    """Return the status of a pod's or node's condition of type ``kind``, "" if there is none."""
+    """Return the status of the condition ``kind`` of a pod or node, or "" if it has no such condition."""
     given = (obj.get("status") or {}).get("conditions") or ()
     return next((str(each.get("status", "")) for each in given if each.get("type") == kind), "")
 
 
 def set_conditions(status: Object, **conditions: Object) -> None:
-    """Set conditions, replacing those of the same types."""
+    """Set conditions, which replace those of the same types."""
     kept = (each for each in status.get("conditions") or () if each.get("type") not in conditions)
     status["conditions"] = [*kept, *({"type": kind, **given} for kind, given in conditions.items())]
 
@@ -198,9 +204,9 @@ def set_conditions(status: Object, **conditions: Object) -> None:
 
 
 def grace_period(pod: Object, wanted: int | None) -> int:
-    """Return the seconds for which a pod stays when it is deleted now; ``wanted``: seconds that the request states.
+    """Return how many seconds a pod stays if it is deleted now.
 
-    A pod that never got a node, or that has ended, goes at once.
+    ``wanted`` is what the request states. A pod that never had a node, or that has ended, is removed at once.
     """
     if not pod["spec"].get("nodeName") or pod["status"].get("phase") in ("Succeeded", "Failed"):
         return 0
@@ -209,9 +215,9 @@ def grace_period(pod: Object, wanted: int | None) -> int:
 
 
 def begin_to_end(obj: Object, seconds: int, now: float) -> bool:
-    """Mark an object as being deleted in ``seconds``; return whether that changes anything.
+    """Mark an object as being deleted in ``seconds``; return whether that changes the object.
 
-    A second request may shorten the time that is left, and never lengthens it.
+    A second request may shorten the remaining time, and never lengthens it.
     """
     metadata = obj["metadata"]
     if metadata.get("deletionTimestamp") and metadata.get("deletionGracePeriodSeconds", 0) <= seconds:
@@ -222,7 +228,7 @@ def begin_to_end(obj: Object, seconds: int, now: float) -> bool:
 
 
 def is_over(obj: Object) -> bool:
-    """Return whether a deleted object can be removed: its grace period is over and it has no finalizers."""
+    """Return whether a deleted object can be removed: its grace period is over, and it has no finalizers."""
     metadata = obj["metadata"]
     return (
         bool(metadata.get("deletionTimestamp"))

@@ -1,4 +1,4 @@
-"""The served resources and their versions: a table of built-in ones, and custom resources."""
+"""The resources that the API serves, and their versions: a table of built-in ones, and custom resources."""
 
 from __future__ import annotations
 
@@ -17,44 +17,42 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 
 @dataclass(frozen=True, slots=True)
 class ResourceType:
-    """One resource under one API version."""
+    """One resource in one API version."""
 
     group: str
-    """API group, "" for the core's."""
+    """API group of the resource, "" for the core group."""
     version: str
-    """API version."""
+    """API version of the resource."""
     plural: str
-    """Name in paths."""
+    """Name of the resource in paths."""
     kind: str
     """Kind of the objects."""
     namespaced: bool
-    """Whether the objects are in namespaces."""
+    """Whether the objects belong to namespaces."""
     collection: str
-    """Name of the collection that holds the objects; resources with the same objects in different versions share
-    one.
-    """
+    """Name of the collection that holds the objects; versions of a resource share one collection."""
     storage_version: str
-    """The ``apiVersion`` of the stored form."""
+    """The ``apiVersion`` in which objects are stored."""
     singular: str
-    """Singular name, for discovery."""
+    """Singular name of the resource, for discovery."""
     short_names: tuple[str, ...] = ()
-    """Short names, for discovery."""
+    """Short names of the resource, for discovery."""
     categories: tuple[str, ...] = ()
-    """Categories, for discovery."""
+    """Categories of the resource, for discovery."""
     has_status: bool = False
-    """Whether it has a status subresource."""
+    """Whether the resource has a status subresource."""
     actions: tuple[tuple[str, str], ...] = ()
     """Further subresources, with the kinds of their bodies."""
     custom: bool = False
     """Whether it is a custom resource."""
     returns_deleted: bool = False
-    """Whether a delete answers with the object instead of a ``Status``."""
+    """Whether the answer to a delete is the object instead of a ``Status``."""
     verbs: tuple[str, ...] = ALL_VERBS
-    """Verbs that it allows."""
+    """Verbs that the resource supports."""
 
     @property
     def api_version(self) -> str:
-        """Return ``group/version``, or only the version in the core group."""
+        """Return ``group/version``, or only the version for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
@@ -64,12 +62,12 @@ class ResourceType:
 
     @property
     def header(self) -> bytes:
-        """Return the fixed text with which each object begins."""
+        """Return the fixed text with which the JSON of each object begins."""
         return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}"'.encode()
 
     @property
     def is_storage_version(self) -> bool:
-        """Whether stored bytes can be served as they are."""
+        """Whether stored bytes can be served without a conversion."""
         return self.api_version == self.storage_version
 
 
@@ -81,11 +79,11 @@ def builtin(
     traits: str = "",
     actions: tuple[tuple[str, str], ...] = (),
 ) -> ResourceType:
-    """Return a built-in resource.
+    """Return a resource that Kubernetes itself defines.
 
-    ``actions``: its subresources, each with the kind of its body, "" for none. ``traits``: words. ``cluster``: not
-    namespaced; ``status``: has a status subresource; ``every``: in the category "all"; ``returned``: a delete answers
-    with the object.
+    ``actions`` has its subresources, each with the kind of its body, "" for none. ``traits`` is a text of words that
+    say how the resource is unusual. ``cluster``: it is in no namespace; ``status``: it has a status subresource;
+    ``every``: it is in the category "all"; ``returned``: a delete answers with the object.
     """
     group, _, version = group_version.rpartition("/")
     return ResourceType(
@@ -158,19 +156,19 @@ BUILTIN: tuple[ResourceType, ...] = (
     builtin(_DEVICES, "resourceclaims", "ResourceClaim", "", "status"),
     builtin(_DEVICES, "resourceclaimtemplates", "ResourceClaimTemplate"),
     CUSTOM_RESOURCE_DEFINITIONS,
-    # These are the objects of the core group's events, in another form.
+    # These objects are the events of the core group in another form.
     replace(EVENTS, group="events.k8s.io"),
 )
 
 
 class ResourceRegistry:
-    """The resources being served now, by group, version and plural name."""
+    """The resources that are served now, by group, version and plural name."""
 
     def __init__(self, resources: Iterable[ResourceType]) -> None:
         self._resources = {(r.group, r.version, r.plural): r for r in resources}
 
     def find(self, group: str, version: str, plural: str) -> ResourceType | None:
-        """Return the resource, or None when it is not served."""
+        """Return the resource, or None if it is not served."""
         return self._resources.get((group, version, plural))
 
     def of_kind(self, api_version: str, kind: str) -> ResourceType | None:
@@ -182,7 +180,7 @@ class ResourceRegistry:
         return next(found, None)
 
     def add(self, resource: ResourceType) -> None:
-        """Start serving ``resource``, instead of any of the same name."""
+        """Serve ``resource`` from now on, instead of any resource of the same name."""
         self._resources[resource.group, resource.version, resource.plural] = resource
 
     def remove_collection(self, collection: str) -> None:
@@ -190,7 +188,7 @@ class ResourceRegistry:
         self._resources = {k: r for k, r in self._resources.items() if r.collection != collection}
 
     def groups(self) -> dict[str, list[str]]:
-        """Return the named groups with their versions, in order of registration; the core group is left out."""
+        """Return the API groups with their versions, in order of registration, without the core group."""
         groups: dict[str, list[str]] = {}
         for resource in self._resources.values():
             versions = groups.setdefault(resource.group, [])
@@ -200,12 +198,12 @@ class ResourceRegistry:
         return groups
 
     def of_version(self, group: str, version: str) -> list[ResourceType]:
-        """Return the resources of one group and version; empty when it is not served."""
+        """Return the resources of one version of a group, or none if it is not served."""
         return [r for r in self._resources.values() if (r.group, r.version) == (group, version)]
 
 
 def collection_spec(resource: ResourceType) -> CollectionSpec:
-    """Return what the store needs to hold the objects of ``resource``."""
+    """Return what the store needs to know to hold the objects of ``resource``."""
     readers = selectable_fields(resource.collection, namespaced=resource.namespaced)
     return CollectionSpec(
         resource.collection, resource.kind, resource.storage_version, resource.namespaced, readers
@@ -213,8 +211,8 @@ def collection_spec(resource: ResourceType) -> CollectionSpec:
 
 
 # --- between versions ---------------------------------------------------------------------------------------
-# Versions of a custom resource differ in ``apiVersion`` only (conversion strategy None). Events are stored in the core
-# group's shape and translated for ``events.k8s.io/v1``, with the field names of ``k8s.io/api/events/v1``.
+# Versions of a custom resource differ only in ``apiVersion`` (conversion strategy None). Events are stored in the
+# core group's shape and translated for ``events.k8s.io/v1``, with the field names of ``k8s.io/api/events/v1``.
 
 _CORE_NAMES = {
     "regarding": "involvedObject",
@@ -229,7 +227,7 @@ _EVENTS_NAMES = {core: name for name, core in _CORE_NAMES.items()}
 
 
 def to_storage(resource: ResourceType, obj: dict[str, Any]) -> dict[str, Any]:
-    """Return ``obj``, given in the version of ``resource``, in the stored version."""
+    """Return an object, which is in the version of ``resource``, in the stored version."""
     if resource.is_storage_version:
         return obj
     if resource.collection == "events":
@@ -251,7 +249,10 @@ def convert_from_storage(resource: ResourceType, collection: Collection, record:
 
 
 def list_item(resource: ResourceType, collection: Collection, record: Record) -> bytes:
-    """Return ``record`` as an item of a list: built-in kinds leave out kind and apiVersion, as the real server does."""
+    """Return ``record`` as an item of a list.
+
+    Items of built-in kinds lack kind and apiVersion, as on the real server.
+    """
     raw = convert_from_storage(resource, collection, record)
     if resource.custom:
         return raw

@@ -1,7 +1,7 @@
-"""Label and field selectors: parsed once per request into predicates over records.
+"""Parses label and field selectors once per request, into tests of records.
 
-Syntax and meaning follow apimachinery's ``labels.Parse`` and ``fields.ParseSelector``: requirements are joined by
-commas and must all hold; ``!=`` and ``notin`` also match objects that lack the key.
+Syntax and meaning follow apimachinery's ``labels.Parse`` and ``fields.ParseSelector``. Requirements are separated by
+commas and must all hold; ``!=`` and ``notin`` also match objects without the key.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _FIELD = re.compile(r"([^=!]+?)(!=|==|=)(.*)", re.DOTALL)
 
 
 def parse_labels(text: str) -> tuple[LabelTest, ...]:
-    """Parse a label selector; every returned test must hold. Raises ``ApiError`` 400 for bad syntax."""
+    """Parse a label selector into tests, all of which must hold. Raises ``ApiError`` 400 if the syntax is wrong."""
     return tuple(_label_test(part.strip(), text) for part in _split_outside_parentheses(text))
 
 
 def parse_fields(text: str, known: Sequence[str]) -> tuple[tuple[int, str, bool], ...]:
     """Parse a field selector into ``(index into known, value, wanted equal)``.
 
-    Raises ``ApiError`` 400 for bad syntax and for fields outside ``known``.
+    Raises ``ApiError`` 400 if the syntax is wrong, or if a field is not in ``known``.
     """
     parsed = []
     for part in re.split(r"(?<!\\),", text):
@@ -62,7 +62,7 @@ class Selection:
 
     @property
     def filters(self) -> bool:
-        """Whether the selection may exclude objects of the namespace."""
+        """Whether the selection may exclude some objects of its namespace."""
         return bool(self.labels or self.fields)
 
     def matches(self, record: Record) -> bool:
@@ -76,7 +76,7 @@ class Selection:
 
 
 def select(namespace: str, label_selector: str, field_selector: str, known: Sequence[str]) -> Selection:
-    """Return the selection of a request. Raises ``ApiError`` 400 if a selector is malformed."""
+    """Return the objects that a request selects. Raises ``ApiError`` 400 if a selector is malformed."""
     return Selection(
         namespace,
         parse_labels(label_selector) if label_selector else (),
@@ -137,7 +137,7 @@ def _path(*names: str, default: str = "") -> FieldReader:
 
 
 def _source(event: dict[str, Any]) -> str:
-    """Return the reporter of an event, from its old or its new field."""
+    """Return who reported an event, from the old or the new field."""
     return _path("source", "component")(event) or _path("reportingComponent")(event)
 
 
@@ -167,9 +167,7 @@ _SPECIFIC: dict[str, dict[str, FieldReader]] = {
 
 
 def selectable_fields(collection: str, *, namespaced: bool) -> dict[str, FieldReader]:
-    """Return the readers of selectable fields for the collection ``plural`` or ``plural.group``; every kind has
-    metadata.name.
-    """
+    """Return the readers of the fields that selectors may name, for a collection; every kind has metadata.name."""
     readers: dict[str, FieldReader] = {"metadata.name": _path("metadata", "name")}
     if namespaced:
         readers["metadata.namespace"] = _path("metadata", "namespace")

@@ -1,7 +1,7 @@
-"""The object store behind the simulated API server: no I/O, one revision counter for all objects.
+"""Stores the objects of the simulated API server, without input and output, with one revision counter for all objects.
 
 Every write gets the next revision, which becomes the object's ``metadata.resourceVersion``. An object is encoded once
-per write; lists and watches reuse these bytes. What a kind means (defaults, status, admission) is decided by callers.
+per write; lists and watches reuse these bytes. Callers decide what a kind means: its defaults, status and admission.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _decode = msgspec.json.Decoder().decode
 _MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
-# Coprime to the number of suffixes, so multiplying by it yields every suffix once before any repeats.
+# This number is coprime to the number of suffixes. So multiplying by it yields every suffix once before any repeats.
 _SUFFIX_STRIDE = 7_368_787
 
 
@@ -49,10 +49,10 @@ class Preconditions(msgspec.Struct, rename="camel"):
 
 
 class Store:
-    """Collections of objects under one revision counter.
+    """Collections of objects with a common revision counter.
 
-    ``clock`` gives wall-clock seconds; ``history_limit`` bounds the changes remembered per collection; with a
-    ``seed`` the UIDs are the same in every run. ``journal`` takes all writes.
+    ``clock`` returns wall-clock time in seconds. ``history_limit`` is the most changes that are kept per collection.
+    With a ``seed``, the UIDs are the same in every run. ``journal`` records all writes.
     """
 
     def __init__(
@@ -82,14 +82,14 @@ class Store:
         return self._clock()
 
     def now(self) -> str:
-        """Return the current time as Kubernetes writes it, to the second."""
+        """Return the current time as Kubernetes writes it, in whole seconds."""
         second = int(self._clock())
         if second != self._timestamp[0]:
             self._timestamp = (second, time_text(second))
         return self._timestamp[1]
 
     def add_collection(self, spec: CollectionSpec) -> Collection:
-        """Add a collection for a kind; its name must be new."""
+        """Add an empty collection for a kind; its name must be new."""
         if spec.name in self._collections:
             raise ValueError(f"collection {spec.name} exists already")
         collection = Collection(spec, History(self._history_limit, self._revision))
@@ -97,21 +97,21 @@ class Store:
         return collection
 
     def restore(self, collection: Collection, raw: bytes) -> Record:
-        """Add an object as an earlier process wrote it."""
+        """Add an object as an earlier process stored it."""
         obj = _decode(raw)
         record = make_record(collection, obj, int(obj["metadata"]["resourceVersion"]))
         collection.apply(Change("ADDED", record.revision, record, None))
         return record
 
     def go_on_after(self, revision: int) -> None:
-        """Continue with revisions above ``revision``; the history before it is unknown."""
+        """Continue with revisions greater than ``revision``; no earlier history is known."""
         self._revision = self._names_generated = revision + 1
         self._random.seed(self._random.getrandbits(64) + revision)
         for collection in self._collections.values():
             collection.history.forget(self._revision)
 
     def drop_collection(self, name: str) -> None:
-        """Remove a kind and all its objects; its watches end."""
+        """Remove a kind and all its objects; watches of that kind end."""
         collection = self._collections.pop(name)
         collection.close()
         if self._journal is not None:
@@ -119,11 +119,11 @@ class Store:
                 self._journal.append(name, record.key, self._revision, b"")
 
     def collection(self, name: str) -> Collection:
-        """Return the collection ``name``. Raises ``KeyError``."""
+        """Return the collection ``name``. Raises ``KeyError`` if there is none."""
         return self._collections[name]
 
     def objects(self, collection: Collection) -> list[Object]:
-        """Return all objects of a collection as they are now, in order of key, each a fresh dictionary."""
+        """Return all objects of a collection as they are now, in order of key, each as a new dictionary."""
         return [decode(record) for record in collection.records()]
 
     def collections(self) -> list[Collection]:
@@ -131,7 +131,7 @@ class Store:
         return list(self._collections.values())
 
     def generate_name(self, prefix: str) -> str:
-        """Return ``prefix`` with a five-letter suffix. The n-th name of a store is always the same."""
+        """Return ``prefix`` with a five-letter suffix. The n-th generated name of a store is always the same."""
         self._names_generated += 1
         number = self._names_generated * _SUFFIX_STRIDE % len(_SUFFIX_ALPHABET) ** _SUFFIX_LENGTH
         letters = []
@@ -141,16 +141,18 @@ class Store:
         return prefix[:58] + "".join(letters)
 
     def get(self, collection: Collection, namespace: str, name: str) -> Record:
-        """Return the current record. Raises ``ApiError`` 404."""
+        """Return the current record of an object. Raises ``ApiError`` 404 if there is none."""
         record = collection.get(collection.key(namespace, name))
         if record is None:
             raise errors.not_found(collection.spec.name, name)
         return record
 
     def create(self, collection: Collection, obj: Object, *, dry_run: bool = False) -> Record:
-        """Add ``obj``; its ``metadata`` must have name and, where due, namespace. Raises ``ApiError`` 409.
+        """Add an object; its ``metadata`` must have a name, and a namespace if the kind has namespaces.
 
-        uid, creationTimestamp and resourceVersion are assigned. ``obj`` is taken over and must not be used
+        Raises ``ApiError`` 409 if it exists.
+
+        The store sets uid, creationTimestamp and resourceVersion. The store keeps ``obj``, so callers must not use it
         afterwards.
         """
         metadata = obj["metadata"]
@@ -174,7 +176,7 @@ class Store:
         return self._commit(collection, "MODIFIED", obj, previous, dry_run=dry_run)
 
     def delete(self, collection: Collection, record: Record, *, dry_run: bool = False) -> Record:
-        """Remove ``record``; returns its last state under the revision of the deletion."""
+        """Remove ``record``; return its last state with the revision of the deletion."""
         return self._commit(collection, "DELETED", _decode(record.raw), record, dry_run=dry_run)
 
     def _commit(
@@ -203,7 +205,7 @@ def time_text(seconds: float) -> str:
 
 
 def decode(record: Record) -> Object:
-    """Return the object of ``record`` as a fresh dictionary."""
+    """Return the object of ``record`` as a new dictionary."""
     obj: Object = _decode(record.raw)
     return obj
 
@@ -213,7 +215,8 @@ def make_record(collection: Collection, obj: Object, revision: int) -> Record:
     metadata = obj["metadata"]
     metadata["resourceVersion"] = str(revision)
     spec = collection.spec
-    # ``kind`` and ``apiVersion`` come first in a fixed form: lists cut them off and other versions replace them.
+    # ``kind`` and ``apiVersion`` come first in a fixed form, because lists cut them off and other versions replace
+    # them.
     body = {"kind": spec.kind, "apiVersion": spec.api_version}
     for name, value in obj.items():
         if name not in body:

@@ -1,7 +1,7 @@
-"""Per-kind rules for creating and updating objects: defaults, status, generation and validation.
+"""Rules for creating and updating objects of each kind: defaults, status, generation and validation.
 
-Two simplifications help simulations: a node keeps the status that it is created with, which a real kubelet would
-report; and code that seeds a cluster may set the status of any object.
+Two simplifications help simulations. A node keeps the status with which it is created, which a real kubelet would
+report; and code that fills a cluster may set the status of any object.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ class _Shape(msgspec.Struct, rename="camel"):
 
 
 def check_shape(resource: ResourceType, obj: Any) -> Object:
-    """Return ``obj`` if it is an object of ``resource`` with well-typed metadata. Raises ``ApiError`` 400."""
+    """Return ``obj`` if it is an object of ``resource`` and its metadata have the right types.
+
+    Raises ``ApiError`` 400 if it is not.
+    """
     try:
         shape = msgspec.convert(obj, _Shape)
     except msgspec.ValidationError as error:
@@ -78,7 +81,10 @@ def check_shape(resource: ResourceType, obj: Any) -> Object:
 
 
 def check_patched(resource: ResourceType, obj: Any) -> Object:
-    """Return ``obj``, the result of a patch, if it is well-typed. Raises ``ApiError`` 422."""
+    """Return ``obj``, the result of a patch, if its fields have the right types.
+
+    Raises ``ApiError`` 422 if they have not.
+    """
     metadata_is_there = isinstance(obj, dict) and isinstance(obj.get("metadata"), dict)
     why = "" if metadata_is_there else "metadata is missing"
     try:
@@ -93,7 +99,10 @@ def check_patched(resource: ResourceType, obj: Any) -> Object:
 
 
 def prepare_create(resource: ResourceType, obj: Object, store: Store, *, keep_status: bool = False) -> None:
-    """Check and complete a new object, as it will be stored. Raises ``ApiError`` 403 or 422."""
+    """Check a new object, and complete it to the form in which it is stored.
+
+    Raises ``ApiError`` 403 or 422 to refuse it.
+    """
     metadata = obj["metadata"]
     _check_name(resource, metadata)
     _check_spec(resource, obj)
@@ -126,9 +135,11 @@ def prepare_create(resource: ResourceType, obj: Object, store: Store, *, keep_st
 
 
 def prepare_update(resource: ResourceType, obj: Object, before: Object) -> None:
-    """Check and complete the new version of an object, as it will be stored. Raises ``ApiError`` 422.
+    """Check the new version of an object, and complete it to the form in which it is stored.
 
-    Fields that the server owns keep their values of ``before``, as does the status if the kind has a status
+    Raises ``ApiError`` 422 to refuse it.
+
+    Fields that the server owns keep their values from ``before``. So does the status, if the kind has a status
     subresource.
     """
     _keep_server_owned(obj, before)
@@ -149,7 +160,7 @@ def prepare_update(resource: ResourceType, obj: Object, before: Object) -> None:
 
 
 def prepare_status_update(resource: ResourceType, obj: Object, before: Object) -> Object:
-    """Return ``before`` with the status of ``obj``: a write to the status subresource changes nothing else."""
+    """Return ``before`` with the status of ``obj``, because a write to the status subresource changes nothing else."""
     result = dict(before)
     _carry(result, obj, "status")
     if resource.kind == "ResourceClaim":
@@ -158,7 +169,7 @@ def prepare_status_update(resource: ResourceType, obj: Object, before: Object) -
 
 
 def _drop_reports_of_devices(claim: Object, before: Object) -> None:
-    """Remove drivers' reports on devices that a claim no longer has, as kube-apiserver does."""
+    """Remove drivers' reports on devices that are no longer allocated to a claim, as kube-apiserver does."""
     status = claim.get("status") or {}
     gone = _list_devices(before.get("status") or {}) - _list_devices(status)
     left = [each for each in status.get("devices") or () if _name_device(each) not in gone]
@@ -224,7 +235,10 @@ def _fill_in_node_status(node: Object, given_status: Object | None) -> None:
 
 
 def _check_spec(resource: ResourceType, obj: Object) -> None:
-    """Check the spec of an object whose kind has rules here. Raises ``ApiError`` 422 with every faulty field."""
+    """Check the spec of an object, if this server has rules for its kind.
+
+    Raises ``ApiError`` 422 with every faulty field.
+    """
     rules = _RULES.get(resource.collection)
     causes = rules(obj.get("spec") or {}) if rules is not None else []
     if causes:

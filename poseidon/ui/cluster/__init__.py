@@ -1,1 +1,1 @@
-"""The nodes and pods that the dashboard knows, in compact form; sans-I/O."""
+"""The nodes and pods that the dashboard knows, in a compact form; this package does no input or output."""

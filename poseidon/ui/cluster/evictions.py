@@ -1,4 +1,4 @@
-"""Finds pods that were asked to leave, from their conditions and from annotations of moves."""
+"""Finds pods that have been asked to leave their nodes, from conditions and from annotations of moves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _FOR = re.compile(r"\bby (?:pod|group) (\S+)")
 
 @dataclass(slots=True)
 class Eviction:
-    """A pod (``namespace/name``) that leaves a node; ``beneficiary``: the pod or group that gets its place, or None."""
+    """A pod (``namespace/name``) that leaves a node.
+
+    ``beneficiary`` is the pod or group that gets its place, or None.
+    """
 
     at: float
     pod: str
@@ -43,7 +46,10 @@ class EvictionLog:
         return sorted(self._found.values(), key=lambda each: -each.at)
 
     def note(self, record: PodEntry, nominee: str | None, now: float) -> bool:
-        """Add a pod's eviction if there is one; return whether it is new. ``nominee``: the pod that gets its place."""
+        """Add a pod's eviction if the pod is being evicted; return whether the eviction is new.
+
+        ``nominee`` is the pod that gets the place.
+        """
         told = record.disruption
         if told is None or not record.node or record.uid in self._found:
             return False
@@ -58,12 +64,12 @@ class EvictionLog:
         return True
 
     def put(self, uid: str, eviction: Eviction) -> None:
-        """Add an eviction that is not read from a pod's condition, such as one that a plan proposes."""
+        """Add an eviction that does not come from a pod's condition, such as one that a plan proposes."""
         self._found[uid] = eviction
         if len(self._found) > MOST:
             self._found.popitem(last=False)
 
     def note_gone(self, uid: str) -> None:
-        """Mark a pod's eviction as completed: the pod is gone."""
+        """Mark the eviction of a pod as completed, because the pod is gone."""
         if uid in self._found:
             self._found[uid].gone = True

@@ -1,4 +1,4 @@
-"""Chooses the labels by which nodes are grouped."""
+"""Chooses the node labels by which the dashboard can group nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PREFERRED = (ZONE, "topology.kubernetes.io/region", "node.kubernetes.io/instanc
 
 
 def groupings(nodes: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the keys of labels by which nodes can be grouped, the most useful first, and "" for a single group."""
+    """Return the keys of labels by which nodes can be grouped, the most useful first; the key "" means one group."""
     values: dict[str, set[str]] = {}
     borne: Counter[str] = Counter()
     count = 0

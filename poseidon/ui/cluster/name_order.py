@@ -12,7 +12,7 @@ _MOST_DEAD = 0.2
 
 
 class NameOrder:
-    """Names with uids, sorted on demand, which is quick if most are sorted already."""
+    """Names of pods with uids, sorted when somebody asks; sorting is quick if most names are sorted already."""
 
     def __init__(self) -> None:
         self._order: list[tuple[str, str]] = []
@@ -20,18 +20,18 @@ class NameOrder:
         self._dead: set[str] = set()
 
     def add(self, name: str, uid: str) -> None:
-        """Add the name of a pod; a pod that has been removed may come back."""
+        """Add the name of a pod, which may have been removed before."""
         if uid in self._dead:
-            self._dead.discard(uid)  # its entry is still in the order
+            self._dead.discard(uid)  # its entry is still in the list
         else:
             self._new.append((name, uid))
 
     def remove(self, uid: str) -> None:
-        """Remove a pod."""
+        """Remove a pod from the order."""
         self._dead.add(uid)
 
     def records(self, known: Mapping[str, PodEntry]) -> list[PodEntry]:
-        """Return the records of all pods in the order of their names; ``known``: records by uid."""
+        """Return the records of all pods in the order of their names; ``known`` has the records by uid."""
         if self._new:
             self._order += sorted(self._new)
             self._order.sort()

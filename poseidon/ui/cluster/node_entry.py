@@ -1,4 +1,4 @@
-"""A node with its pods, and its columns in a heat map."""
+"""A node with its pods, and the figures that a heat map shows of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from poseidon.kube.parsing.quantities import MAX_AMOUNT
 from poseidon.ui.cluster.records import NodeFacts
 
 CORDONED, NOT_READY, TAINTED, OVER_THRESHOLD, RESERVED, OVERCOMMITTED = 1, 2, 4, 8, 16, 32
-"""Bits of ``Columns.flags``."""
+"""Bits of ``Columns.flags``, which say what is unusual about a node."""
 
 HISTORY = 50
 _MOST_SHARE = 1_000_000
@@ -18,7 +18,10 @@ MAIN = ("cpu", "memory", "pods")
 
 
 class Happening(NamedTuple):
-    """An event of a node's history; ``at``: seconds since the epoch; ``pod``: None if no pod is concerned."""
+    """An event in the history of a node.
+
+    ``at`` is in seconds since the epoch; ``pod`` is None if the event concerns no pod.
+    """
 
     at: float
     what: str
@@ -26,29 +29,32 @@ class Happening(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The figures of a node in a heat map. Shares are per mille of what the node offers, None if unknown."""
+    """The figures of a node that the dashboard's heat map shows.
+
+    Shares are in per mille of what the node offers, None if unknown.
+    """
 
     cpu: int | None
-    """Requested cpu."""
+    """Requested cpu, in per mille."""
     memory: int | None
-    """Requested memory."""
+    """Requested memory, in per mille."""
     pods: int | None
-    """Requested slots of pods."""
+    """Number of pods on the node, in per mille of the most that it may have."""
     cpu_used: int | None
-    """Used cpu."""
+    """Measured use of cpu, in per mille."""
     memory_used: int | None
-    """Used memory."""
+    """Measured use of memory, in per mille."""
     hot: int | None
-    """Distance to the load threshold."""
+    """How far the measured use is from the threshold above which the node is hot."""
     flags: int
-    """Bits of the constants above."""
+    """Sum of those bits of ``CORDONED``, ``NOT_READY`` and so on that apply."""
 
 
 class NodeEntry:
-    """A node. ``facts`` is None while the node is known only from pods.
+    """A node that the dashboard knows. ``facts`` is None if the node is known only because pods name it.
 
-    ``slot`` identifies it, ``requested`` is the sum over ``pods`` (uids), ``nominated`` are uids of pods
-    that will come; ``used`` is the last measured use, None without one.
+    ``slot`` identifies the node. ``requested`` is the sum over ``pods`` (uids). ``nominated`` has the uids of pods
+    that will come. ``used`` is the last measured use, None if there is none.
     """
 
     __slots__ = (
@@ -78,22 +84,22 @@ class NodeEntry:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the node exists, or pods say that they are on it."""
+        """Whether the node exists, or pods say that they run on it."""
         return self.facts is not None or bool(self.pods) or bool(self.nominated)
 
     def touch(self) -> None:
-        """Note that something about the node has changed."""
+        """Record that something about the node has changed."""
         self._columns = None
 
     def add(self, uid: str, requests: Mapping[str, int]) -> None:
-        """Count a pod on the node."""
+        """Add a pod and its requests to the node."""
         self.pods.add(uid)
         for resource, amount in requests.items():
             self.requested[resource] = self.requested.get(resource, 0) + amount
         self._columns = None
 
     def remove(self, uid: str, requests: Mapping[str, int]) -> None:
-        """Stop counting a pod on the node."""
+        """Remove a pod and its requests from the node."""
         self.pods.discard(uid)
         for resource, amount in requests.items():
             left = self.requested.get(resource, 0) - amount
@@ -104,7 +110,10 @@ class NodeEntry:
         self._columns = None
 
     def columns(self, thresholds: Mapping[str, float]) -> Columns:
-        """Return the node's columns. ``thresholds``: by resource, the percentage of use above which the node is hot."""
+        """Return the node's figures for the heat map.
+
+        ``thresholds`` has, by resource, the percentage of use above which the node is hot.
+        """
         if self._columns is None:
             self._columns = self._compute_columns(thresholds)
         return self._columns

@@ -1,4 +1,4 @@
-"""Lists the claims of devices that a pod names, and those that were made for it."""
+"""Lists the claims of devices that a pod names, and those that a controller made for it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ _MOST_NAME = 253
 
 
 class ClaimOfPod(NamedTuple):
-    """A claim of a pod. ``name``: what the pod calls it, "" for the claim of its extended resources."""
+    """A claim of devices that a pod has.
+
+    ``name`` is the pod's own name for the claim, "" for the claim of its extended resources.
+    """
 
     name: str
     claim: str
-    """``namespace/name`` of the ResourceClaim, "" as long as it has not been made."""
+    """``namespace/name`` of the ResourceClaim, "" until it has been made."""
     template: str
-    """The template that it is made from, "" for none."""
+    """The template from which the claim is made, "" for none."""
 
 
 def list_pod_claims(pod: Pod) -> tuple[ClaimOfPod, ...]:
-    """Return the claims of a pod, in the order in which it states them."""
+    """Return the claims of a pod, in the order in which its spec names them."""
     stated, status, namespace = pod.spec.resource_claims, pod.status, pod.metadata.namespace
     extended = status.extended_resource_claim_status
     if not stated and extended is None:

@@ -1,4 +1,4 @@
-"""Describes in lines for people where a pod's spec allows it to go; very long specs are cut."""
+"""Describes, in lines for people, which nodes a pod's spec allows; very long specs are shortened."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _MOST_VALUES = 20
 
 
 class PodRules(NamedTuple):
-    """A pod's rules about nodes.
+    """The rules of a pod's spec about nodes, as lines for people.
 
-    ``selectors``: node selector, affinities and spread constraints; ``tolerations``: as ``kubectl`` writes them.
+    ``selectors`` has the node selector, affinities and spread constraints; ``tolerations`` has tolerations as
+    ``kubectl`` writes them.
     """
 
     selectors: tuple[str, ...] = ()

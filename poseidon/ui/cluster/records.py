@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from poseidon.kube.parsing.defects import Defect
 
 PENDING, GATED, BOUND, ENDED, GONE = "pending", "gated", "bound", "ended", "gone"
-"""Phases of pods; one that is being deleted without ever having had a node counts as ended."""
+"""Phases of pods; a pod that is being deleted and never had a node counts as ended."""
 
 WAITING = (PENDING, GATED)
 NOT_LOOKED_AT = "waits for the next round"
@@ -68,11 +68,11 @@ _MOST_NAME = 600
 _LONGEST_RANK = 9
 _LONGEST_SHARE = 20
 _KINDS_WITH_PARTS = frozenset({SIGS_POD_GROUP, BUNDLE, KAI_POD_GROUP, POD_GANG, *GROUPS_BY_DOMAIN})
-"""Kinds of groups whose pods' parts are read from the pods alone."""
+"""Kinds of groups whose pods themselves state to which part of the group they belong."""
 
 
 class Disruption(Struct, frozen=True, gc=False):
-    """The condition ``DisruptionTarget`` of a pod, which says why it is to leave its node."""
+    """The condition ``DisruptionTarget`` of a pod, which says why the pod is to leave its node."""
 
     at: float
     reason: str
@@ -80,64 +80,64 @@ class Disruption(Struct, frozen=True, gc=False):
 
 
 class PodEntry(Struct):
-    """A pod for the dashboard. Times are seconds since the epoch, 0 for none."""
+    """A pod, as the dashboard knows it. Times are in seconds since the epoch, 0 for none."""
 
     uid: str
     """Uid of the pod."""
     name: str
-    """Its name, ``namespace/name``."""
+    """Name of the pod, ``namespace/name``."""
     phase: str
-    """Its phase."""
+    """Phase of the pod: pending, gated, bound, ended or gone."""
     node: str
-    """Its node, "" if none."""
+    """Node of the pod, "" if it has none."""
     created: float
-    """When it was created."""
+    """When the pod was created."""
     since: float
-    """When it entered its phase."""
+    """When the pod entered its phase."""
     priority: int
-    """Value of its priority."""
+    """Value of the pod's priority."""
     task_class: str
-    """Its workload, in the words of the solver's jobs."""
+    """Workload of the pod, as the solver names jobs."""
     scheduler: str
-    """Its scheduler's name."""
+    """Name of the pod's scheduler."""
     requests: Mapping[str, int]
-    """Amounts by resource; pods with equal requests share one object."""
+    """Amounts that the pod requests, by resource; pods with equal requests share one object."""
     rules: PodRules = NO_RULES
-    """Its rules; pods with equal rules share one object."""
+    """The pod's rules about nodes; pods with equal rules share one object."""
     reason: str = ""
-    """Why it is pending, "" if it is not, or nobody has said."""
+    """Why the pod is pending, "" if it is not pending, or if no scheduler has given a reason."""
     nominated: str = ""
-    """Node that its status nominates, "" for none."""
+    """Node that the pod's status nominates, "" for none."""
     group: Membership | None = None
-    """Its group, None if it has none."""
+    """Group of the pod, None if it has none."""
     part: MemberPart = NO_PART
-    """Its part of the group."""
+    """Part of the group to which the pod belongs."""
     words: ObjectMeta | None = None
-    """The labels and the task by which PodGroups of Volcano tell parts; None for other groups."""
+    """The pod's labels and task, by which Volcano's PodGroups tell their parts; None for other groups."""
     app_group: str = ""
-    """Its AppGroup, "" for none."""
+    """AppGroup of the pod, "" for none."""
     workload: str = ""
-    """Its workload within the AppGroup."""
+    """Workload of the pod within the AppGroup."""
     succeeded: bool = False
-    """Whether it has ended with success."""
+    """Whether the pod has succeeded."""
     scheduled: float = 0.0
-    """When it was scheduled."""
+    """When the pod was scheduled."""
     started: float = 0.0
-    """When it started."""
+    """When the pod started."""
     deleted: float = 0.0
-    """When somebody asked for its deletion."""
+    """When somebody asked for the pod's deletion."""
     gone: float = 0.0
-    """When it disappeared."""
+    """When the pod disappeared."""
     disruption: Disruption | None = None
-    """Why it is being disrupted, None if it is not."""
+    """Why the pod is to leave its node, None if it is not."""
     moves_to: str = ""
-    """Node that a move takes it to, "" for none."""
+    """Node to which a planned move takes the pod, "" for none."""
     rank: int | None = None
-    """Its rank in the group, None without one."""
+    """Rank of the pod in its group, None without one."""
     claims: tuple[ClaimOfPod, ...] = ()
-    """Its claims of devices."""
+    """The pod's claims of devices."""
     said: tuple[tuple[float, str], ...] = ()
-    """Reasons reported while it waited, oldest first: pairs of time and text."""
+    """Reasons that schedulers gave while the pod waited, oldest first, as pairs of time and text."""
 
     @property
     def namespace(self) -> str:
@@ -151,32 +151,32 @@ class PodEntry(Struct):
 
     @property
     def waits(self) -> bool:
-        """Whether the pod waits for a node, or is gated."""
+        """Whether the pod waits for a node, or is held by a scheduling gate."""
         return self.phase in WAITING
 
 
 @dataclass(slots=True)
 class NodeFacts:
-    """The content of a Node object."""
+    """What the dashboard reads from a Node object."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels."""
+    """Labels of the node."""
     taints: tuple[str, ...] = ()
-    """Taints as text."""
+    """Taints of the node, as texts."""
     conditions: tuple[str, ...] = ()
-    """Conditions that are not normal."""
+    """Conditions of the node that are not normal."""
     allocatable: Mapping[str, int] = field(default_factory=dict)
-    """Allocatable amounts, in the units of the protocol."""
+    """Allocatable amounts of the node, in the protocol's units."""
     cordoned: bool = False
-    """Whether it is cordoned."""
+    """Whether the node is cordoned."""
     ready: bool = False
-    """Whether it is ready."""
+    """Whether the node is ready."""
     created: float = 0.0
-    """When it was created, in seconds since the epoch."""
+    """When the node was created, in seconds since the epoch."""
 
 
 class Recorder:
-    """Reads pods and nodes into records, in which equal requests share one object."""
+    """Turns pods and nodes into records; equal requests of several pods share one object."""
 
     def __init__(self) -> None:
         self._requests: dict[tuple[tuple[str, int], ...], Mapping[str, int]] = {}
@@ -184,7 +184,7 @@ class Recorder:
         self._words: dict[str, str] = {}
 
     def pod(self, uid: str, pod: Pod, move_to: str, now: float) -> PodEntry:
-        """Return the entry of a pod. ``move_to``: the annotation of an announced move."""
+        """Return the record of a pod. ``move_to`` is the annotation that announces a move of the pod."""
         metadata, spec = pod.metadata, pod.spec
         phase = _PHASES[classify_pod(pod)]
         created = max(seconds(metadata.creation_timestamp) or now, 0.0)
@@ -233,7 +233,7 @@ class Recorder:
         )
 
     def _share_amounts(self, pod: Pod) -> Mapping[str, int]:
-        defects: list[Defect] = []  # dropped here: the bridge reports them
+        defects: list[Defect] = []  # faults are dropped here, because the bridge reports them
         found = effective_requests(as_counted(pod).spec, defects)
         key = tuple(sorted(found.items()))
         if len(self._requests) > _MOST_SHAPES:
@@ -247,14 +247,14 @@ class Recorder:
         return self._rules.setdefault(found, found)
 
     def _word(self, text: str) -> str:
-        """Return an equal text that many records can share."""
+        """Return an equal text, the same object for all records, to save memory."""
         if len(self._words) > _MOST_SHAPES:
             self._words.clear()
         return self._words.setdefault(text, text)
 
 
 def node_facts(node: Node) -> NodeFacts:
-    """Return the facts of a node."""
+    """Return what the dashboard reads from a Node object."""
     defects: list[Defect] = []
     ready = next((each.status for each in node.status.conditions if each.type == "Ready"), "True")
     return NodeFacts(
@@ -274,7 +274,7 @@ def node_facts(node: Node) -> NodeFacts:
 
 
 def _format_condition(kind: str, status: str, message: str) -> str:
-    """Return a condition in words."""
+    """Return a condition as a text for people."""
     return f"{kind}={status}: {message[:_MOST_TEXT]}" if message else f"{kind}={status}"
 
 
@@ -294,7 +294,7 @@ def _read_start(pod: Pod) -> float:
 
 
 def _group(pod: Pod) -> Membership | None:
-    """Return the group that a pod names, or with which it shares a domain, shortened."""
+    """Return, in short, the group that a pod names, or the group that shares a domain with it."""
     found = find_membership(pod) or find_domain_group(pod)
     if found is None:
         return None
@@ -306,7 +306,7 @@ def _group(pod: Pod) -> Membership | None:
 
 
 def _part(pod: Pod, group: Membership | None) -> MemberPart:
-    """Return the role, the minimum and the domains that a pod states for its part of a group."""
+    """Return what a pod states about its part of a group: role, minimum and domains."""
     if group is None or group.source.kind not in _KINDS_WITH_PARTS:
         return NO_PART
     part = read_domain_part(pod) if group.source.kind in GROUPS_BY_DOMAIN else part_in(pod, group)

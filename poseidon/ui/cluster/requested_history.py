@@ -1,4 +1,4 @@
-"""History of how much of each node was requested: samples of all nodes, two bytes per value."""
+"""Records how much of each node was requested over time, in samples of all nodes with two bytes per value."""
 
 from __future__ import annotations
 
@@ -19,14 +19,20 @@ class _Sample(NamedTuple):
 
 
 class RequestedHistory:
-    """The last 120 samples, by slot of nodes. A slot has no values from before its node came, see ``read_slot``."""
+    """The last 120 samples of all nodes, by slot (the number that identifies a node).
+
+    A slot has no values from before its node existed, see ``read_slot``.
+    """
 
     def __init__(self) -> None:
         self._samples: deque[_Sample] = deque(maxlen=SAMPLES)
         self.taken = 0
 
     def add_sample(self, at: float, slots: int, rows: Iterable[tuple[int, int | None, int | None]]) -> None:
-        """Add a sample: ``rows`` of slot, per mille of cpu and of memory; ``slots``: number of slots."""
+        """Add a sample with ``rows`` of slot, requested cpu and requested memory in per mille.
+
+        ``slots`` is the number of slots.
+        """
         cpu, memory = array("H", [_UNKNOWN]) * slots, array("H", [_UNKNOWN]) * slots
         for slot, of_cpu, of_memory in rows:
             cpu[slot] = _UNKNOWN if of_cpu is None else min(of_cpu, _MOST)

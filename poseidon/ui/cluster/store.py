@@ -1,4 +1,4 @@
-"""Keeps the present nodes and pods and their recent history, updated by watches; sans-I/O."""
+"""Keeps the present nodes and pods with their recent history; watches update it, and it does no input or output."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _MOST_SAID = 5
 class ClusterStore:
     """The nodes and pods that the dashboard knows; their changes are marked in ``versions``.
 
-    ``pods``: by uid; ``gone``: pods that have gone in the last 15 minutes, by uid; ``nodes``: by name. ``thresholds``:
-    percent of measured use. ``wall`` returns seconds since the epoch.
+    ``pods`` has pods by uid; ``gone`` has the pods that disappeared in the last 15 minutes, by uid; ``nodes`` has
+    nodes by name. ``thresholds`` are in percent of measured use. ``wall`` returns seconds since the epoch.
     """
 
     def __init__(self, versions: Versions, wall: Callable[[], float]) -> None:
@@ -52,12 +52,12 @@ class ClusterStore:
         self.thresholds: Mapping[str, float] = {}
         self.bound = 0
         self.live = False
-        """Whether changes are news: the first lists are complete."""
+        """Whether changes are news, because the first lists of objects are complete."""
 
     # --- pods ------------------------------------------------------------------------------------------------
 
     def pods_changed(self, changes: Sequence[Change[Pod]]) -> None:
-        """Update changed pods."""
+        """Update the pods that have changed."""
         now = self._wall()
         for uid, pod in changes:
             former = self.pods.get(uid)
@@ -101,7 +101,7 @@ class ClusterStore:
             self._entry(record.node).history.append(Happening(now, "evicted", record.name))
 
     def _subtract(self, record: PodEntry) -> None:
-        """Subtract a pod's former state from all sums."""
+        """Subtract what a pod contributed to all sums before it changed."""
         if record.phase == BOUND:
             self.bound -= 1
             self.nodes[record.node].remove(record.uid, record.requests)
@@ -138,7 +138,7 @@ class ClusterStore:
         return min((self.pods[uid].name for uid in uids if uid in self.pods), default=None)
 
     def forget_old(self, now: float) -> None:
-        """Forget pods that were deleted long ago and, if there are too many, those deleted first."""
+        """Forget pods that were deleted long ago; if there are too many, also those deleted first."""
         while self.gone:
             oldest = next(iter(self.gone.values()))
             if now - oldest.gone <= GONE_SECONDS and len(self.gone) <= MOST_GONE:
@@ -146,14 +146,14 @@ class ClusterStore:
             self.gone.popitem(last=False)
 
     def pod(self, name: str) -> PodEntry | None:
-        """Return the pod ``namespace/name``; if it was deleted, the last pod of this name; None if there was none."""
+        """Return the pod ``namespace/name``, or else the last deleted pod of this name, or None if there was none."""
         uid = self._names.get(name)
         if uid is not None:
             return self.pods[uid]
         return next((each for each in reversed(self.gone.values()) if each.name == name), None)
 
     def list_pods(self) -> list[PodEntry]:
-        """Return all pods that exist, by name."""
+        """Return all pods that exist, sorted by name."""
         return self._order.records(self.pods)
 
     def on_node(self, entry: NodeEntry) -> Iterator[PodEntry]:
@@ -163,7 +163,7 @@ class ClusterStore:
     # --- nodes -----------------------------------------------------------------------------------------------
 
     def nodes_changed(self, changes: Sequence[Change[Node]]) -> None:
-        """Update changed nodes."""
+        """Update the nodes that have changed."""
         now = self._wall()
         for uid, node in changes:
             if node is None:
@@ -195,7 +195,10 @@ class ClusterStore:
         return (each for each in self.nodes.values() if each.facts is not None)
 
     def groupings(self) -> list[str]:
-        """Return the keys of labels by which nodes can be grouped, the most useful first, and "" for a single group."""
+        """Return the keys of labels by which nodes can be grouped, the most useful first.
+
+        The key "" means one group.
+        """
         if self._groupings is None:
             self._groupings = groupings(
                 each.facts.labels for each in self.nodes.values() if each.facts is not None
@@ -203,7 +206,7 @@ class ClusterStore:
         return self._groupings
 
     def set_usage(self, uses: Iterable[tuple[str, Mapping[str, int] | None, float]]) -> None:
-        """Set the use of nodes: name, amounts (None: unknown now), and when it was measured."""
+        """Set the measured use of nodes: name, amounts (None if unknown now), and when it was measured."""
         for name, amounts, at in uses:
             entry = self.nodes.get(name)
             if entry is not None:
@@ -212,14 +215,14 @@ class ClusterStore:
         self._versions.mark("cluster")
 
     def set_thresholds(self, thresholds: Mapping[str, float]) -> None:
-        """Set the thresholds of use: percent by resource."""
+        """Set the thresholds of measured use, in percent by resource."""
         self.thresholds = dict(thresholds)
         for entry in self.nodes.values():
             entry.touch()
         self._versions.mark("cluster")
 
     def sample(self, now: float) -> None:
-        """Add a sample of how much of each node is requested to the history."""
+        """Add a sample to the history of how much of each node is requested."""
         rows = ((each.slot, each.columns(self.thresholds)) for each in self.nodes.values())
         self.requested.add_sample(now, self._slots, ((slot, row.cpu, row.memory) for slot, row in rows))
 

@@ -1,1 +1,1 @@
-"""Serves the dashboard over HTTP: access, answers and limits."""
+"""Serves the dashboard over HTTP: who may use it, what it answers, and its limits."""

@@ -1,8 +1,8 @@
-"""Decides who may use the dashboard: everybody if it listens at a loopback address, else users with a token or of a
-trusted proxy.
+"""Decides who may use the dashboard.
 
-Requests that another site's page makes a browser send are refused, whatever host name that page uses: the headers
-Host, Origin and Sec-Fetch-Site show them. Sans-I/O.
+If the dashboard listens at a loopback address, everybody may; otherwise, users need a token, or come from a trusted
+proxy. Requests that another site's page makes a browser send are refused; the headers Host, Origin and Sec-Fetch-Site
+reveal them. This module does no input or output.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Network = IPv4Network | IPv6Network
 
 
 class AccessError(ValueError):
-    """The page would be open to everybody outside this machine; the text says what to do."""
+    """Raised if everybody outside this machine could read the page; the text says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The answer to a request that is refused: a status and a line for people."""
+    """The answer to a refused request: a status and a line for people."""
 
     status: int
     message: str
@@ -33,10 +33,10 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The rules for who may use the dashboard.
+    """Rules that decide who may use the dashboard.
 
-    ``token``: "" for none; ``proxy_header``: header of a logged-in user, accepted from ``proxies``; ``names``: further
-    names of this host.
+    ``token`` is "" for none. ``proxy_header`` is the header with the name of a logged-in user, which only ``proxies``
+    may set. ``names`` are further names of this host.
     """
 
     token: str = ""
@@ -46,7 +46,7 @@ class Access:
 
     @property
     def guarded(self) -> bool:
-        """Whether users need a token or a proxy."""
+        """Whether users need a token, or have to come from a proxy."""
         return bool(self.token or self.proxy_header)
 
     @property
@@ -55,7 +55,7 @@ class Access:
         return hmac.new(self.token.encode(), b"cookie of the dashboard", sha256).hexdigest()
 
     def origin_refusal(self, headers: Mapping[str, str]) -> Refusal | None:
-        """Return the refusal of a request that names another host or comes from another page, None for others."""
+        """Return the refusal of a request that names another host or comes from another site's page, else None."""
         host = headers.get("Host", "")
         if not self._is_own(host):
             return Refusal(403, f"host {host[:100]!r} is not served here; name it with --host-name")
@@ -69,8 +69,7 @@ class Access:
         return None
 
     def refusal(self, headers: Mapping[str, str], cookie: str, peer: str) -> Refusal | None:
-        """Return the refusal of a request without a valid cookie or proxy, None for others; ``peer``: address of the
-        sender.
+        """Return the refusal of a request without a valid cookie or proxy, else None; ``peer`` is the sender's address.
 
         A token in the header Authorization is checked separately: see ``bearer``.
         """
@@ -83,12 +82,12 @@ class Access:
         return Refusal(401, "not let in; open the address with ?token= once, or come by the proxy")
 
     def bearer(self, headers: Mapping[str, str]) -> str:
-        """Return the token that a program sends, "" if there is none or none is needed."""
+        """Return the token that a program sends, or "" if it sends none or none is needed."""
         kind, _, given = headers.get("Authorization", "").partition(" ")
         return given.strip() if self.token and kind.lower() == "bearer" else ""
 
     def knows(self, token: str) -> bool:
-        """Return whether ``token`` is the right token."""
+        """Return whether ``token`` is the right one."""
         return bool(self.token) and _is_equal(token, self.token)
 
     def _trusts(self, peer: str) -> bool:
@@ -99,7 +98,7 @@ class Access:
         return any(address in network for network in self.proxies)
 
     def _is_own(self, host: str) -> bool:
-        """Return whether a Host header names this program: by an address, which needs no DNS, or a known name."""
+        """Return whether a Host header names this program, by an address (which needs no DNS) or a known name."""
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
@@ -114,7 +113,7 @@ class Access:
 
 
 def _is_equal(given: str, wanted: str) -> bool:
-    """Return whether two texts are equal, in a time that does not depend on them; ``given`` may be any bytes."""
+    """Return whether two texts are equal, in a time that does not depend on them; ``given`` may contain any bytes."""
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), wanted.encode())
 
 
@@ -138,7 +137,10 @@ def check_exposure(host: str, access: Access) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address; names other than localhost count as reachable."""
+    """Return whether only this machine can reach an address.
+
+    Names other than localhost count as reachable for others.
+    """
     try:
         return ip_address(host).is_loopback
     except ValueError:

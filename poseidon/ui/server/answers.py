@@ -1,4 +1,4 @@
-"""Makes answers: JSON with a version, encoded once, and compressed if that pays."""
+"""Makes answers: JSON with a version, which is encoded once, and compressed if that saves time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TYPE = "application/json; charset=utf-8"
 
 
 class ClientError(Exception):
-    """A request that cannot be answered: ``status`` and a line for people."""
+    """Raised if a request cannot be answered; it has a ``status`` and a line for people."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class _Kept(NamedTuple):
 
 
 class Answers:
-    """Makes answers to requests. Views are kept by subject and parameters until their subject changes.
+    """Makes answers to requests. The answer for a subject and its parameters is reused until the subject changes.
 
     ``wall`` returns seconds since the epoch.
     """
@@ -43,7 +43,7 @@ class Answers:
     def __init__(self, versions: Versions, wall: Callable[[], float]) -> None:
         self._versions = versions
         self._wall = wall
-        self._start = f"{wall():.3f}"  # so that tags of a restarted process differ
+        self._start = f"{wall():.3f}"  # so that the tags of a restarted process differ
         self._kept: OrderedDict[tuple[Any, ...], _Kept] = OrderedDict()
         self._bytes = 0
 
@@ -62,7 +62,7 @@ class Answers:
         return _response(request, kept, {"ETag": tag})
 
     def fresh(self, request: web.Request, value: Mapping[str, Any], version: int = 0) -> web.Response:
-        """Answer with a value that is not kept for other requests."""
+        """Answer with a value that is not reused for other requests."""
         return _response(request, self._encode(value, version), {})
 
     def _encode(self, value: Mapping[str, Any], version: int) -> _Kept:

@@ -1,4 +1,4 @@
-"""The web application: routes, checks of every request, and headers of every answer."""
+"""The web application: its routes, the checks of each request, and the headers of each answer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _LONGEST_LINE = 8190
 class Server:
     """Serves the dashboard, with the data of ``source``, to users whom ``access`` admits.
 
-    ``wall`` returns seconds since the epoch; ``cures`` and ``queues``: None if they cannot be found out.
+    ``wall`` returns seconds since the epoch; ``cures`` and ``queues`` are None if the dashboard cannot compute them.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Server:
         return app
 
     async def publish(self) -> None:
-        """Publish changes once a second, until cancelled."""
+        """Send changes to open pages once a second, until cancelled."""
         while True:
             await asyncio.sleep(intervals.PUBLISH_SECONDS)
             self._versions.publish()
@@ -134,7 +134,10 @@ class Server:
         self.events.close()
 
     def _refuse(self, request: web.Request) -> web.Response | None:
-        """Answer a request that is not allowed, or has the token in its address; None if the request is allowed."""
+        """Answer a request that is forbidden, or that has the token in its address.
+
+        Return None if it may be handled.
+        """
         refusal = self._access.origin_refusal(request.headers)
         if refusal is None and request.path != HEALTH:
             if request.method == "GET" and request.path == "/" and "token" in request.query:
@@ -146,7 +149,10 @@ class Server:
         return None if refusal is None else error_response(refusal.status, refusal.message)
 
     def _wrong_token(self, request: web.Request, given: str) -> web.Response | None:
-        """Answer a request with a wrong token, or from an address with too many wrong ones; None if it is right."""
+        """Answer a request with a wrong token, or from an address with too many wrong tokens.
+
+        Return None if it is right.
+        """
         peer = request.remote or ""
         if self._guesses.too_many(peer):
             wait = {"Retry-After": str(int(SECONDS))}
@@ -157,7 +163,7 @@ class Server:
         return error_response(401, "this is not the token")
 
     async def _handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer an allowed request. Streams have a limit of their own, and probes are always answered."""
+        """Answer a request that is allowed. Streams of events have their own limit, and probes are always answered."""
         if request.path in (_EVENTS, HEALTH):
             return await handler(request)
         if not self._gate.enter():
@@ -170,7 +176,7 @@ class Server:
             self._gate.leave()
 
     def _enter(self, request: web.Request) -> web.Response:
-        """Answer a request with the token in its address: set a cookie and redirect to the address without it."""
+        """Answer a request with the token in its address: set a cookie, and redirect to the address without it."""
         rest = urlencode([(key, value) for key, value in request.query.items() if key != "token"])
         response = web.Response(status=303, headers={"Location": f"/?{rest}" if rest else "/"})
         if self._access.token:
@@ -189,14 +195,14 @@ class Listening:
         self.address: tuple[str, int] = str(host), int(port)
 
     async def close(self) -> None:
-        """Stop listening, and give requests under way a moment to end."""
+        """Stop listening; requests that are being answered get a moment to end."""
         self._sockets.close()
         await self._runner.cleanup()
         self._watch.cancel()
 
 
 async def serve(server: Server, host: str, port: int) -> Listening:
-    """Start to listen. Raises ``OSError`` if the address cannot be used."""
+    """Start to listen at an address. Raises ``OSError`` if the address cannot be used."""
     runner = web.AppRunner(
         server.application(),
         access_log=None,

@@ -1,4 +1,4 @@
-"""Serves the files of the page that exist at the start."""
+"""Serves the static files of the page, as they are when the server starts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Asset(NamedTuple):
 
 
 class Assets:
-    """Files below a folder, by path; the empty path is ``index.html``."""
+    """Files below a folder, by path; the empty path stands for ``index.html``."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._files = {

@@ -1,8 +1,8 @@
-"""Limits connections to the page's port, closes those that are silent for long, and keeps room for the next one.
+"""Limits the number of connections to the page's port, and closes connections that are silent for too long.
 
-A connection may be silent for some time before its first whole request, and between two. If there are too
-many, the one that has waited longest is closed: so a browser, or a kubelet's probe, always gets in. Requests
-under way are never cut; their number has a limit of its own.
+A connection may be silent for some seconds before its first complete request, and between two requests. If there are
+too many connections, the one that has waited longest is closed. So a browser, or a kubelet's probe, can always
+connect. Requests that are being answered are never cut off; their number has its own limit.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ SWEEP_SECONDS = 1.0
 class Connections:
     """The open connections, at most ``most``.
 
-    ``head``: seconds until the first whole request; ``idle``: seconds between two requests, and to take an answer.
-    ``clock`` is monotonic.
+    ``head`` is the time until a connection's first complete request; ``idle`` is the time between two requests, and
+    to receive an answer; both are in seconds. ``clock`` is monotonic.
     """
 
     def __init__(self, most: int, head: float, idle: float, clock: Callable[[], float]) -> None:
@@ -31,7 +31,10 @@ class Connections:
         return len(self._waiting) + len(self._busy)
 
     def add(self, transport: asyncio.Transport) -> bool:
-        """Add a connection, closing the longest waiting one if there is no room; return whether there is room."""
+        """Add a connection; if there are too many, close the one that has waited longest.
+
+        Return whether there is room for it.
+        """
         if len(self) >= self._most:
             if not self._waiting:
                 return False
@@ -45,12 +48,12 @@ class Connections:
         self._busy.discard(transport)
 
     def note_request(self, transport: asyncio.Transport | None) -> None:
-        """Record that a connection's request has been read completely and is being answered."""
+        """Record that a connection's request is complete and is being answered."""
         if transport is not None and self._waiting.pop(transport, None) is not None:
             self._busy.add(transport)
 
     def note_answer(self, transport: asyncio.Transport | None) -> None:
-        """Record that a connection's answer is ready, so that it waits for the client again."""
+        """Record that a connection's answer is ready, so that the connection waits for its client again."""
         if transport is not None and transport in self._busy:
             self._busy.discard(transport)
             self._waiting[transport] = self._clock() + self._idle
@@ -62,14 +65,14 @@ class Connections:
             self._abort(transport)
 
     async def watch(self) -> None:
-        """Close such connections again and again, until cancelled."""
+        """Close connections that have waited for too long, repeatedly, until cancelled."""
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             self.sweep()
 
     def _abort(self, transport: asyncio.Transport) -> None:
         self.remove(transport)
-        transport.abort()  # at once: the client does not read the rest
+        transport.abort()  # at once, because the client does not read the rest
 
 
 class Counted(asyncio.Protocol):
@@ -80,7 +83,7 @@ class Counted(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Accept the connection, or close it at once if there is no room."""
+        """Accept the connection, or close it at once if there are too many."""
         stream = cast("asyncio.Transport", transport)
         if self._connections.add(stream):
             self._transport = stream
@@ -89,24 +92,24 @@ class Counted(asyncio.Protocol):
             stream.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Remove the connection, and pass the event on."""
+        """Remove the connection, and pass the event to the wrapped protocol."""
         if self._transport is not None:
             self._connections.remove(self._transport)
             self._inner.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Pass the event ``data_received`` on."""
+        """Pass the event ``data_received`` to the wrapped protocol."""
         if self._transport is not None:
             self._inner.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Pass the event ``eof_received`` on."""
+        """Pass the event ``eof_received`` to the wrapped protocol."""
         return self._inner.eof_received() if self._transport is not None else None
 
     def pause_writing(self) -> None:
-        """Pass the event ``pause_writing`` on."""
+        """Pass the event ``pause_writing`` to the wrapped protocol."""
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """Pass the event ``resume_writing`` on."""
+        """Pass the event ``resume_writing`` to the wrapped protocol."""
         self._inner.resume_writing()

@@ -1,4 +1,4 @@
-"""Answers about changes that would make a pod fit; the search for them is the only action that a page can start."""
+"""Answers questions about changes that would make a pod fit; a search for them is the only action of the page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Asked(msgspec.Struct):
 
 
 class CureRoutes:
-    """Routes of cures. ``cures``: None if they cannot be searched for here."""
+    """HTTP routes of the searches for cures. ``cures`` is None if this dashboard cannot search for cures."""
 
     def __init__(self, known: Known, cures: Cures | None, answers: Answers) -> None:
         self._known = known
@@ -33,12 +33,15 @@ class CureRoutes:
         self._answers = answers
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        """Add all routes to a router."""
+        """Add the routes about cures to a router."""
         router.add_post(f"{PREFIX}/cures", self.ask)
         router.add_get(f"{PREFIX}/cures/{{id}}", self.state)
 
     async def ask(self, request: web.Request) -> web.Response:
-        """Begin a search, or raise ``BusyError``. It needs a header that a form of another page cannot send."""
+        """Begin a search for cures, or raise ``BusyError``.
+
+        The request needs a header that a form of another site's page cannot send.
+        """
         if request.headers.get(_HEADER) != "1" or request.content_type != "application/json":
             raise ClientError(403, f"send the header {_HEADER}: 1, and JSON")
         try:
@@ -59,7 +62,7 @@ class CureRoutes:
         return response
 
     async def state(self, request: web.Request) -> web.Response:
-        """Return the progress of a search, and its results."""
+        """Return the progress of a search for cures, and its results."""
         found = self._get_cures().state(request.match_info["id"])
         if found is None:
             raise ClientError(404, "nothing was asked under this number lately")

@@ -1,4 +1,4 @@
-"""Streams events that tell which subjects have changed; a slow client gets only the newest state, or is dropped."""
+"""Streams events that say which subjects have changed; a slow client gets only the newest state, or is dropped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from poseidon.ui.versions import Versions
 
 _BUFFER = 4096
-"""How many bytes may wait for a client."""
+"""The most bytes that may wait for a slow client."""
 
 
 class Events:
@@ -56,7 +56,7 @@ class Events:
             self._gate.leave()
 
     async def follow(self, write: Callable[[bytes], Awaitable[None]]) -> bool:
-        """Send changes until all streams are closed; return False if the client is too slow."""
+        """Send changes to a client until all streams are closed; return False if the client is too slow."""
         woken = asyncio.Event()
         woken.set()
         self._wakers.add(woken)
@@ -83,7 +83,7 @@ class Events:
         return True
 
     def close(self) -> None:
-        """End all streams."""
+        """End the streams of all clients."""
         self._closed.set()
         self._wake()
 

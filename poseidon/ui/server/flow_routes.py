@@ -1,4 +1,4 @@
-"""Answers about the flows of rounds."""
+"""Answers questions about the flows of rounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LARGEST_ROUND = 2**53
 
 
 class FlowRoutes:
-    """Routes of the flow of a round, and of its parts."""
+    """HTTP routes of the flow of a round, and of its parts."""
 
     def __init__(self, source: Source, answers: Answers) -> None:
         self._source = source
@@ -32,14 +32,14 @@ class FlowRoutes:
         self._answers = answers
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        """Add all routes to a router."""
+        """Add the routes about flows to a router."""
         router.add_get(f"{PREFIX}/flow", self.answer_flow)
         router.add_get(f"{PREFIX}/flow/classes/{{id}}", self.cls)
         router.add_get(f"{PREFIX}/flow/constraints/{{id}}", self.constraint)
         router.add_get(f"{PREFIX}/flow/machines/{{id}}", self.machines)
 
     async def answer_flow(self, request: web.Request) -> web.Response:
-        """Return the flow as a picture."""
+        """Return the picture of a flow as JSON."""
         flow = await self._fetch_flow(request)
         group_by = self._group_by(request)
         classes = parameters.whole(request, "classes", 30, _MOST_DRAWN)
@@ -54,18 +54,18 @@ class FlowRoutes:
         return self._answers.view(request, "flow", key, draw)
 
     async def cls(self, request: web.Request) -> web.Response:
-        """Return a class of the flow in detail."""
+        """Return a class of a flow in detail."""
         flow, labels = await self._fetch_flow(request), self._labels(self._group_by(request))
         page = parameters.page(request, 50)
         return self._answer_found(request, class_detail(flow, request.match_info["id"], labels, *page))
 
     async def constraint(self, request: web.Request) -> web.Response:
-        """Return a constraint of the flow in detail."""
+        """Return a constraint of a flow in detail."""
         flow = await self._fetch_flow(request)
         return self._answer_found(request, constraint_detail(flow, request.match_info["id"]))
 
     async def machines(self, request: web.Request) -> web.Response:
-        """Return a group of machines of the flow in detail."""
+        """Return a group of machines of a flow in detail."""
         flow, group_by = await self._fetch_flow(request), self._group_by(request)
         page = parameters.page(request, 50)
         name, labels = request.match_info["id"], self._labels(group_by)

@@ -1,4 +1,4 @@
-"""Counts wrong tokens: after several in a minute, tokens from the same address are not checked for a while."""
+"""Counts wrong tokens; after several wrong tokens in a minute, tokens from that address are not checked for a while."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST_PEERS = 1024
 
 
 class Guesses:
-    """Counts wrong tokens by the address of the sender. ``clock`` is monotonic."""
+    """Counts wrong tokens by the sender's address. ``clock`` is monotonic."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

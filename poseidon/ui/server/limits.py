@@ -1,4 +1,4 @@
-"""Limits on connections and requests at the same time."""
+"""Limits on the numbers of connections and requests at the same time."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from dataclasses import dataclass
 RETRY_SECONDS = 5
 
 _SPARE = 64
-"""Connections beyond those of streams and requests, so that there is always an idle one that can be closed."""
+"""Connections beyond those of streams and requests; so there is always an idle one that can be closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of the server. ``clients``: number of streams of events; ``requests``: number of other requests under way.
+    """Limits of the dashboard's server.
 
-    Seconds: ``patience`` for a slow client to take what it is sent on a stream; ``head`` until a connection's first
-    whole request, ``idle`` between two requests, and to take an answer.
+    ``clients`` is the number of streams of events; ``requests`` is the number of other requests that are being
+    answered.
+
+    Three limits are in seconds: ``patience`` is how long a slow client may take to receive what a stream sends,
+    ``head`` the time until a connection's first complete request, ``idle`` the time between two requests and to
+    receive an answer.
     """
 
     clients: int = 64
@@ -26,19 +30,22 @@ class Limits:
 
     @property
     def connections(self) -> int:
-        """Largest number of connections. A browser keeps six, most of them idle; idle ones are closed for new ones."""
+        """Largest number of connections.
+
+        A browser keeps six connections, most of them idle. Idle ones are closed to make room for new ones.
+        """
         return self.clients + self.requests + _SPARE
 
 
 class Gate:
-    """Limits the number of requests that are answered at a time."""
+    """Limits the number of requests that are answered at the same time."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self.inside = 0
 
     def enter(self) -> bool:
-        """Count a request that begins; return False if there is no room for it."""
+        """Count a request that begins; return False if too many requests are being answered."""
         if self.inside >= self._most:
             return False
         self.inside += 1

@@ -1,4 +1,4 @@
-"""Prometheus metrics of the page itself."""
+"""Prometheus metrics of the dashboard's server itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATH = "/metrics"
 
 
 class PageMetrics:
-    """Metrics of requests and streams, added to ``registry``."""
+    """Prometheus metrics of requests and streams, added to ``registry``."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = CollectorRegistry() if registry is None else registry
@@ -36,20 +36,20 @@ class PageMetrics:
         self.streams = Gauge("poseidon_ui_streams", "Pages that changes are sent to.", registry=self.registry)
 
     def count_answer(self, request: web.Request, status: int, seconds: float) -> None:
-        """Count an answer by route and status, and its seconds."""
+        """Count an answer by route and status, and add its seconds."""
         route = find_route_pattern(request)
         self.requests.labels(route, str(status)).inc()
         self.seconds.labels(route).observe(seconds)
 
     async def handle(self, _: web.Request) -> web.Response:
-        """Answer with all metrics."""
+        """Answer with all metrics of the server."""
         return web.Response(
             body=generate_latest(self.registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
         )
 
 
 def find_route_pattern(request: web.Request) -> str:
-    """Return the pattern of a request's path, in which no names occur, so that the metric has few labels."""
+    """Return the pattern of a request's path, without names of objects, so that the metric has few label values."""
     resource = request.match_info.route.resource
     if resource is None:
         return "unknown"

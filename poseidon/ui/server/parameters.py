@@ -1,4 +1,4 @@
-"""Checks the parameters in a request's query."""
+"""Reads and checks the parameters in the query of a request."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def whole(request: web.Request, name: str, default: int, most: int) -> int:
 
 
 def page(request: web.Request, default: int, most: int = MOST_ITEMS) -> tuple[int, int]:
-    """Return the parameters of a page of a list: (offset, limit)."""
+    """Return the parameters that select a part of a list: (offset, limit)."""
     return whole(request, "offset", 0, 10**9), whole(request, "limit", default, most)

@@ -1,4 +1,4 @@
-"""Answers about queues. Another process describes them; clients ask again until it has done so."""
+"""Answers questions about queues. A worker process describes the queues; until it has done so, clients ask again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class QueueRoutes:
-    """Routes of queues. ``queues``: None if this dashboard cannot describe them."""
+    """HTTP routes of queues. ``queues`` is None if this dashboard cannot describe queues."""
 
     def __init__(self, known: Known, queues: Queues | None, answers: Answers) -> None:
         self._known = known
@@ -24,7 +24,7 @@ class QueueRoutes:
         self._answers = answers
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        """Add all routes to a router."""
+        """Add the routes about queues to a router."""
         router.add_get(f"{PREFIX}/queues", self.queues)
         router.add_get(f"{PREFIX}/queues/workloads", self.workloads)
         router.add_get(f"{PREFIX}/queues/starts", self.starts)

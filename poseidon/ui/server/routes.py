@@ -1,4 +1,4 @@
-"""Answers at all paths, except for flows and cures."""
+"""Answers all HTTP requests, except those about flows, cures and queues."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PHASES = ("", PENDING, BOUND, GONE)
 
 
 class Routes:
-    """Routes of all views but flows and cures. ``wall`` returns seconds since the epoch."""
+    """HTTP routes of all views except flows, cures and queues. ``wall`` returns seconds since the epoch."""
 
     def __init__(self, source: Source, answers: Answers, wall: Callable[[], float]) -> None:
         self._source = source
@@ -36,7 +36,7 @@ class Routes:
         self._wall = wall
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        """Add all routes to a router."""
+        """Add these routes to a router."""
         for path, handler in (
             ("/session", self.session),
             ("/overview", self.overview),
@@ -59,7 +59,7 @@ class Routes:
         return self._answers.view(request, "overview", ("overview",), lambda: show_overview(self._known))
 
     async def cluster(self, request: web.Request) -> web.Response:
-        """Return all nodes as columns, for the heat map."""
+        """Return all nodes as columns of figures, for the heat map."""
         level = parameters.text(request, "level") if "level" in request.query else None
         key = ("cluster", level)
         return self._answers.view(request, "cluster", key, lambda: show_cluster(self._known.store, level))
@@ -86,7 +86,7 @@ class Routes:
         )
 
     async def pods(self, request: web.Request) -> web.Response:
-        """Return pods, a page at a time."""
+        """Return a part of the list of pods."""
         phase = parameters.text(request, "phase")
         if phase not in _PHASES:
             raise ClientError(400, f"phase: {phase[:20]!r} is none of {', '.join(_PHASES[1:])}")

@@ -1,4 +1,4 @@
-"""Headers of every answer: the page runs only its own files, and no other site's page may show it."""
+"""Headers of every answer: the page may run only its own files, and no page of another site may embed it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Sources of the dashboard's data: a running pair, manifests, saved rounds."""
+"""Sources of the dashboard's data: a running bridge and solver, manifests, or saved rounds."""

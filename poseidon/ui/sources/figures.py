@@ -1,4 +1,4 @@
-"""Reads the figures of both programs from their metrics, as ``poseidon top`` does."""
+"""Reads the figures of bridge and solver from their metrics, as ``poseidon top`` does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class MetricsPoll:
-    """Reads the metrics of both programs, and compares each reading with the one before. ``clock`` is monotonic."""
+    """Reads the metrics of bridge and solver, and compares each reading with the previous one.
+
+    ``clock`` is monotonic.
+    """
 
     def __init__(self, known: Known, bridge_url: str, solver_url: str, clock: Callable[[], float]) -> None:
         self._known = known
@@ -26,10 +29,10 @@ class MetricsPoll:
         self._looked = 0.0
 
     async def step(self, now: float) -> None:
-        """Read the metrics once; ``now``: seconds since the epoch."""
+        """Read the metrics once; ``now`` is in seconds since the epoch."""
         known, looked = self._known, self._clock()
         pages = await asyncio.gather(*map(read_page, self._urls))
-        # In a thread: a page may have tens of thousands of lines, and answers must not wait.
+        # This runs in a thread: a page may have tens of thousands of lines, and meanwhile the server must answer.
         values = await asyncio.to_thread(_together, *pages)
         if known.bridge.note_answer(now, answers=values is not None):
             known.versions.mark("session")
@@ -55,7 +58,7 @@ class MetricsPoll:
 
 
 def _together(bridge: str | None, solver: str | None) -> Values | None:
-    """Return the values of both pages, None without the bridge's page; the solver's page may be missing."""
+    """Return the values of both programs' pages, or None without the bridge's page; the solver's may be missing."""
     if bridge is None:
         return None
     try:

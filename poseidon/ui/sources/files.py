@@ -1,4 +1,4 @@
-"""Reads manifests, saved rounds, or both: pods are where a plan would put them, flows are computed on demand."""
+"""Reads manifests, saved rounds, or both. A plan places the pods, and flows are computed on demand."""
 
 from __future__ import annotations
 
@@ -54,8 +54,9 @@ _FLOW_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class FileInput:
-    """The input of a dashboard of files. ``manifests``: None for saved rounds alone; ``given``: for a
-    worker process.
+    """The files that a dashboard shows.
+
+    ``manifests`` is None if there are only saved rounds; ``given`` is the input for a worker process.
     """
 
     title: str
@@ -67,7 +68,7 @@ class FileInput:
 
 
 class FileSource:
-    """A source that reads files; see ``Source``. ``wall`` returns seconds since the epoch."""
+    """A source of the dashboard's data that reads files; see ``Source``. ``wall`` returns seconds since the epoch."""
 
     def __init__(self, files: FileInput, worker: Jobs, wall: Callable[[], float]) -> None:
         versions = Versions()
@@ -96,7 +97,7 @@ class FileSource:
         )
 
     async def run(self) -> None:
-        """Read the files and plan, then wait until cancelled."""
+        """Read the files and make a plan, then wait until cancelled."""
         if self._files.manifests is not None:
             warnings = self.known.about.warnings
             warnings.append(_PLANNING)
@@ -112,7 +113,7 @@ class FileSource:
         await asyncio.Event().wait()
 
     async def flow(self, number: int) -> pb.RoundFlow | None:
-        """Return the flow of a round (0: the newest), None if there is none."""
+        """Return the flow of a round (0: the newest), or None if there is none."""
         book = self.known.rounds
         wanted = number or max(self._saved, default=0)
         async with self._deciding:
@@ -121,7 +122,7 @@ class FileSource:
         return book.flow(wanted)
 
     async def _decide(self, number: int) -> None:
-        """Decide a saved round again; a round that fails is reported once and not tried again."""
+        """Compute the flow of a saved round by deciding it again; a failure is reported once and not repeated."""
         saved = self._saved[number]
         try:
             content = await self._worker.do(partial(replay_flow, str(saved.folder)), _FLOW_SECONDS)
@@ -138,7 +139,10 @@ class FileSource:
         self.known.versions.mark("flow", "overview")
 
     async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
-        """Return the verdict of each node on a pod, from a solver in another process. Raises ``NotExplainedError``."""
+        """Return the verdict of each node on a pod, from a solver in another process.
+
+        Raises ``NotExplainedError`` if there are none.
+        """
         try:
             content = await self._worker.do(
                 partial(explain_pod, self._files.given, pod.uid), _EXPLAIN_SECONDS
@@ -152,7 +156,7 @@ class FileSource:
         return read_verdicts(pb.Explanation.FromString(content))
 
     async def _show(self, manifests: Manifests, plan: PlannedCluster | None) -> None:
-        """Pass all objects to the store, with pods as they are after the plan if there is one."""
+        """Pass all objects to the store; if there is a plan, pods are shown as they are after it."""
         known, now = self.known, self._wall()
         groups, objects = known.groups, manifests.for_models
         nodes = [Change(each.metadata.name, each) for each in manifests.nodes]
@@ -176,14 +180,14 @@ class FileSource:
             if plan is not None:
                 pods = [_apply_plan(each, plan) for each in pods]
             known.store.pods_changed([Change(each.metadata.uid, each) for each in pods])
-            await asyncio.sleep(0)  # answers come in between
+            await asyncio.sleep(0)  # meanwhile, the server answers requests
         MeasuredUse(known.store, self._wall).take_listed(objects)
         if self._files.configuration is not None:
             models = [each.model_dump() for each in self._files.configuration.all_cost_models]
             known.store.set_thresholds(thresholds_in(models))
 
     async def _take_plan(self, manifests: Manifests, plan: PlannedCluster) -> None:
-        """Show pods as they are once the plan is carried out, with a warning that says so."""
+        """Show pods as they are after the plan has been carried out, with a warning that says so."""
         known, now = self.known, self._wall()
         await self._show(manifests, plan)
         for uid, node, beneficiary in plan.preempted:
@@ -205,7 +209,7 @@ class FileSource:
 
 
 def _apply_plan(pod: Pod, plan: PlannedCluster) -> Pod:
-    """Return a pod as it is once the plan is carried out."""
+    """Return a pod as it is after the plan has been carried out."""
     uid = pod.metadata.uid
     if uid in plan.bindings:
         bound = Condition("PodScheduled", "True", last_transition_time=pod.metadata.creation_timestamp)

@@ -1,4 +1,4 @@
-"""Watches the API server's objects for the dashboard."""
+"""Watches the objects in the API server for the dashboard."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Take: TypeAlias = "Callable[[Sequence[Change[Any]]], None]"
 
 
 def followers(environment: Environment, known: Known, measured: MeasuredUse) -> list[Reflector[Any]]:
-    """Return a watcher per collection; collections that not every cluster has may be absent."""
+    """Return a watcher for each collection; a collection that not every cluster has may be absent."""
     groups, store = known.groups, known.store
 
     def nodes_changed(changes: Sequence[Change[Node]]) -> None:
@@ -57,7 +57,7 @@ def followers(environment: Environment, known: Known, measured: MeasuredUse) -> 
 
 
 def zones_taker(known: Known) -> Callable[[Sequence[Change[NodeResourceTopology]]], None]:
-    """Return the handler of changed NodeResourceTopologies, which are named like their nodes."""
+    """Return the handler of changed NodeResourceTopologies; each has the name of its node."""
     names: dict[str, str] = {}
 
     def take_changes(changes: Sequence[Change[NodeResourceTopology]]) -> None:

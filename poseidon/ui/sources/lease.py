@@ -1,4 +1,4 @@
-"""Reads which bridge leads from its Lease."""
+"""Reads which bridge is the leader, from the leader's Lease."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LeasePoll:
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace)}/leases/{quote(name)}"
 
     async def step(self) -> None:
-        """Read the Lease once; a Lease that is missing or may not be read changes nothing."""
+        """Read the Lease once; if it is missing or may not be read, nothing changes."""
         try:
             found = decode_object(await self._transport.get(self._path), Lease)
         except (KubeError, MalformedObjectError):

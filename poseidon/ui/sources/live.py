@@ -1,4 +1,4 @@
-"""Reads a running pair: follows the API server, and asks solver and bridge while somebody looks."""
+"""Reads a running cluster: watches the API server, and asks solver and bridge while somebody looks at the page."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _EAGER_NODES = 2000
-"""With at most so many flows, they are fetched while the overview is open, as it links to them."""
+"""If a flow has at most so many nodes, it is read while the overview is open, because the overview links to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveOptions:
-    """The running pair to show."""
+    """The cluster, bridge and solver to show."""
 
     targets: Sequence[str]
-    """Addresses of solvers."""
+    """Addresses of the solvers."""
     cluster: str
-    """Name by which they know the cluster."""
+    """Name under which the solvers know the cluster."""
     bridge_url: str
-    """Metrics of the bridge."""
+    """Address of the bridge's metrics."""
     solver_url: str
-    """Metrics of the solver."""
+    """Address of the solver's metrics."""
     configuration: BridgeConfiguration | None = None
-    """The bridge's configuration; None: ask the solver for its own."""
+    """The bridge's configuration; if None, the solver is asked for its own."""
     tls: TlsFiles | None = None
-    """Certificate files, None for no encryption."""
+    """TLS certificate files, None for no encryption."""
     cures: bool = True
-    """Whether the solver is installed, to look for cures and to find out about queues."""
+    """Whether the solver's package is installed, which searches for cures and descriptions of queues need."""
     warnings: Sequence[str] = field(default_factory=tuple)
     """Warnings for people."""
 
 
 class LiveSource:
-    """A source that reads a running pair; while no page is open, it reads only figures, at a slower pace."""
+    """A source that reads a running cluster; while no page is open, it reads only figures, and less often."""
 
     def __init__(self, environment: Environment, options: LiveOptions, audience: Audience) -> None:
         versions = Versions()
@@ -105,7 +105,7 @@ class LiveSource:
             parts.create_task(self._sample())
 
     async def flow(self, number: int) -> pb.RoundFlow | None:
-        """Return the flow of a round (0: the newest), None if there is none."""
+        """Return the flow of a round (0: the newest), or None if there is none."""
         self._audience.note_request("flow")
         nothing_yet = not self.known.rounds.latest_flow and self._solver.is_asking
         if not number and (self._solver.flow_is_old or nothing_yet):
@@ -113,7 +113,7 @@ class LiveSource:
         return self.known.rounds.flow(number)
 
     async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
-        """Return the verdict of each node on a pod, from the solver. Raises ``NotExplainedError``."""
+        """Return the verdict of each node on a pod, from the solver. Raises ``NotExplainedError`` if there are none."""
         return await self._solver.verdicts(pod)
 
     async def _note_first_lists(self) -> None:
@@ -123,7 +123,7 @@ class LiveSource:
         self.known.versions.mark("overview", "cluster", "pending", "groups")
 
     async def _take_figures(self) -> None:
-        """Read figures for ever, so that there is a history when somebody looks."""
+        """Read figures without end, so that there is a history when somebody looks at the page."""
         while True:
             await self._safely(lambda: self._figures.step(self._environment.wall()))
             await self._environment.sleep(intervals.POLL_SECONDS)
@@ -141,14 +141,14 @@ class LiveSource:
         return looks("flow") or (looks("overview") and len(self.known.store.nodes) <= _EAGER_NODES)
 
     async def _safely(self, step: Callable[[], Awaitable[None]]) -> None:
-        """Do a step; a failure is logged."""
+        """Do a step; if it fails, log the failure."""
         try:
             await step()
-        except Exception:  # noqa: BLE001 - whatever they answer, the next look may be better
+        except Exception:  # noqa: BLE001 - whatever the programs answer, the next attempt may succeed
             _log.exception("a look at the running programs failed")
 
     async def _while_looked_at(self, seconds: float, step: Callable[[], Awaitable[None]]) -> None:
-        """Do a step now, and then every ``seconds`` while somebody looks."""
+        """Do a step now, and then every ``seconds`` while somebody looks at the page."""
         while True:
             await self._safely(step)
             await self._environment.sleep(seconds)

@@ -1,4 +1,4 @@
-"""Reads the measured use of nodes, from NodeMetric objects if there are any, else from metrics.k8s.io."""
+"""Reads the measured use of nodes: from NodeMetric objects if there are any, else from metrics.k8s.io."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INTERVAL = 30.0
 
 
 class MeasuredUse:
-    """The measured use of nodes, passed to the store. ``wall`` returns seconds since the epoch."""
+    """Passes the measured use of nodes to the store. ``wall`` returns seconds since the epoch."""
 
     def __init__(self, store: ClusterStore, wall: Callable[[], float]) -> None:
         self._store = store
@@ -37,7 +37,7 @@ class MeasuredUse:
         self._take_readings(reading(found, now)[0] for _, found in changes if found is not None)
 
     async def ask(self, transport: Transport) -> None:
-        """Read metrics.k8s.io, if it is served, unless there are NodeMetric objects."""
+        """Read metrics.k8s.io if the API server has it, unless there are NodeMetric objects."""
         if self._names:
             return
         try:
@@ -49,7 +49,7 @@ class MeasuredUse:
         self._take_readings(node_reading(each, now, interval=_INTERVAL, pods=None)[0] for each in found)
 
     def take_listed(self, objects: Iterable[object]) -> None:
-        """Read the metrics objects in a list of objects."""
+        """Read the objects about measured use in a list of objects."""
         now = self._wall()
         given = list(objects)
         self._take_readings(

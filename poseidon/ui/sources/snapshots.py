@@ -16,14 +16,12 @@ _CHUNK = 1 << 20
 
 
 class SnapshotError(Exception):
-    """A path whose content cannot be shown; the text is one line for people."""
+    """Raised if the content of a path cannot be shown; the text is one line for people."""
 
 
 @dataclass(slots=True)
 class Snapshots:
-    """The contents of given paths: ``manifests`` (paths), ``rounds`` (saved ones, in order), ``warnings``
-    for people.
-    """
+    """What given paths contain: ``manifests`` (paths), ``rounds`` (saved ones, in order), ``warnings`` for people."""
 
     manifests: list[str] = field(default_factory=list)
     rounds: list[SavedRound] = field(default_factory=list)
@@ -31,7 +29,9 @@ class Snapshots:
 
 
 def find_snapshots(paths: Iterable[str], unpacked: Path) -> Snapshots:
-    """Return the manifests and rounds in some paths. Raises ``SnapshotError``.
+    """Return the manifests and saved rounds that some paths contain.
+
+    Raises ``SnapshotError`` if a path cannot be shown.
 
     Archives are unpacked below the folder ``unpacked``.
     """
@@ -71,7 +71,7 @@ def _add_path(path: Path, found: Snapshots) -> None:
 
 
 def _bundle(path: Path) -> Path | None:
-    """Return the folder of a support bundle: ``path`` or its only subfolder; None if neither is one."""
+    """Return the folder of a support bundle: ``path`` or its only subfolder, or None if neither is a bundle."""
     inside = [each for each in sorted(path.iterdir()) if each.is_dir()]
     for each in (path, *(inside if len(inside) == 1 else ())):
         parts = [each / _CLUSTER, each / _ROUNDS]
@@ -113,7 +113,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def _target(member: tarfile.TarInfo, folder: Path, archive: Path) -> Path:
-    """Return the path for a member of the archive; refuse members that are no plain file or lie outside ``folder``."""
+    """Return the path for a member of an archive; refuse members that are no plain files or lie outside ``folder``."""
     parts = PurePosixPath(member.name).parts
     if (
         not member.isreg()

@@ -1,4 +1,4 @@
-"""Asks a running solver for rounds, their flows, and single pods."""
+"""Asks a running solver about rounds, their flows, and single pods."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class SolverPoll:
 
     @property
     def is_asking(self) -> bool:
-        """Whether a question to a solver is under way."""
+        """Whether a question to a solver has been sent and not been answered."""
         return self._stepping.locked()
 
     async def step(self, *, flows: bool) -> None:
-        """Ask for newer rounds, and for the flow of the newest if one is wanted."""
+        """Ask for newer rounds, and, if ``flows``, for the flow of the newest round."""
         async with self._stepping:
             answering = ""
             for target in self._targets:
@@ -76,7 +76,7 @@ class SolverPoll:
             self._note_answering(answering)
 
     def _note_answering(self, answering: str) -> None:
-        """Note which solver answers, "" for none. The bridge's metrics tell whether the solver refuses the bridge."""
+        """Record which solver answers, "" for none. The bridge's metrics tell whether the solver refuses the bridge."""
         solver = self._known.solver
         state: SolverState = "unreachable"
         if answering:
@@ -106,7 +106,7 @@ class SolverPoll:
         return True
 
     async def _read_rounds(self, stub: Any) -> None:
-        """Read newer rounds, and the last known round again: if the solver does not know that, it was restarted."""
+        """Read newer rounds and the last known round; if the solver does not know the latter, it was restarted."""
         book, last = self._known.rounds, self._known.rounds.latest
         request = pb.ListRoundsRequest(cluster=self._cluster, after=max(last - 1, 0))
         listed = (await stub.ListRounds(request, timeout=_PATIENCE)).rounds
@@ -122,27 +122,33 @@ class SolverPoll:
 
     @property
     def flow_is_old(self) -> bool:
-        """Whether the solver may have a newer flow, and has not just been asked for it."""
+        """Whether the solver may have a newer flow, and has not been asked for it recently."""
         since = time.monotonic() - self._flow_asked
         return (
             self._known.rounds.latest > self._flow_of and since >= intervals.FLOW_SECONDS
         ) or since >= intervals.FLOW_INTEREST_SECONDS
 
     async def _read_flow(self, stub: Any) -> None:
-        """Read the flow of a newer round if there may be one; and from time to time, so that the solver keeps flows."""
+        """Read the flow of a newer round if there may be one.
+
+        Also read it regularly, so that the solver keeps flows.
+        """
         book = self._known.rounds
         if not self.flow_is_old:
             return
         latest, self._flow_asked = book.latest, time.monotonic()
         request = pb.DescribeFlowRequest(cluster=self._cluster, after=book.latest_flow, with_tasks=True)
         flow = await stub.DescribeFlow(request, timeout=_PATIENCE)
-        self._flow_of = latest  # only now, so that requests meanwhile wait for the answer
+        self._flow_of = latest  # set only now, so that requests in the meantime wait for the answer
         if flow.round:
             book.put_flow(flow)
             self._known.versions.mark("flow", "overview")
 
     async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
-        """Return the verdict of each node on a pod; asks the solver at most every 5 s. Raises ``NotExplainedError``."""
+        """Return the verdict of each node on a pod; the solver is asked at most every 5 s.
+
+        Raises ``NotExplainedError`` if there are none.
+        """
         async with self._asking:
             at, found = self._kept.get(pod.uid, (-_KEPT_SECONDS, {}))
             if time.monotonic() - at < _KEPT_SECONDS:

@@ -1,4 +1,4 @@
-"""The interface of sources that the server needs."""
+"""Interface of the sources from which the server gets its data."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 
 
 class NotExplainedError(Exception):
-    """There are no verdicts on a pod; the text says why."""
+    """Raised if there are no verdicts on a pod; the text says why."""
 
 
 class Source(Protocol):
-    """A source of data: ``known`` holds the present data; the methods fetch more."""
+    """A source of the dashboard's data: ``known`` holds the present data, and the methods read more."""
 
     known: Known
 
     async def run(self) -> None:
-        """Update ``known``, until cancelled or until all is read."""
+        """Update ``known`` until cancelled, or until everything is read."""
         ...
 
     async def flow(self, number: int) -> pb.RoundFlow | None:
-        """Return the flow of a round (0: the newest), None if there is none."""
+        """Return the flow of a round (0: the newest), or None if there is none."""
         ...
 
     async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
-        """Return the verdict of each node on a pod. Raises ``NotExplainedError``."""
+        """Return the verdict of each node on a pod. Raises ``NotExplainedError`` if there are none."""
         ...

@@ -1,4 +1,4 @@
-"""Reads thresholds of measured use from the configuration of the cost model that uses them."""
+"""Reads the thresholds of measured use from the configuration of the cost model that uses them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
 _MODEL = "load_threshold"
 _DEFAULTS: Mapping[str, float] = {"cpu": 65.0, "memory": 95.0}
-"""Of the model, where its arguments say nothing: its ``DEFAULT_THRESHOLDS``, as a test checks. The dashboard may run
-where no cost model is installed.
+"""Thresholds of the cost model if its arguments state none, in percent.
+
+A test compares them with the model's ``DEFAULT_THRESHOLDS``. They are repeated here because the dashboard may run
+without the cost models' package.
 """
 
 
 def thresholds_in(models: object) -> Mapping[str, float]:
-    """Return the thresholds (percent by resource) in the section ``costModels``; empty without the model."""
+    """Return the thresholds (percent by resource) in the section ``costModels``, or none without that model."""
     for each in models if isinstance(models, list) else ():
         if isinstance(each, Mapping) and each.get("name") == _MODEL:
             arguments = each.get("args")
@@ -33,7 +35,7 @@ def thresholds_in(models: object) -> Mapping[str, float]:
 async def thresholds_of(
     configuration: BridgeConfiguration | None, solver_url: str
 ) -> Mapping[str, float] | None:
-    """Return the thresholds of a configuration, else of the configuration that the solver serves; None if unknown."""
+    """Return the thresholds of a configuration, or else of the configuration that the solver serves."""
     if configuration is not None:
         return thresholds_in([each.model_dump() for each in configuration.all_cost_models])
     text = await read_page(get_configz_url(solver_url))

@@ -1,1 +1,1 @@
-"""Makes the views, as plain values for JSON, by pure functions of what the dashboard knows."""
+"""Makes the dashboard's views as values for JSON, by functions that only read what the dashboard knows."""

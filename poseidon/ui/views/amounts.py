@@ -10,7 +10,7 @@ _UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi")
 
 
 def amount_text(resource: str, amount: float) -> str:
-    """Return the text of an amount in the protocol's unit: cores or milli-cores; bytes in Ki, Mi and so on."""
+    """Return an amount in the protocol's unit as text, in cores or milli-cores, or in bytes, Ki, Mi and so on."""
     if resource == "cpu":
         is_small = abs(amount) < _SMALL_CPU and amount % 1000
         return f"{_plain(amount)}m" if is_small else _plain(round(amount / 1000, 1))
@@ -25,17 +25,17 @@ def amount_text(resource: str, amount: float) -> str:
 
 
 def _plain(amount: float) -> str:
-    """Return a number without an exponent and trailing zeros."""
+    """Return a number without exponent and trailing zeros."""
     return f"{amount:.3f}".rstrip("0").rstrip(".")
 
 
 def in_order(resources: Iterable[str]) -> list[str]:
-    """Return names of resources, the common ones first."""
+    """Return names of resources, the usual ones first."""
     first = {"cpu": 0, "memory": 1, "pods": 2}
     return sorted(resources, key=lambda each: (first.get(each, len(first)), each))
 
 
 def requests_text(requests: Mapping[str, int]) -> str:
-    """Return requests in one line, without the slot that every pod takes."""
+    """Return requests in one line, without the 1 of ``pods`` that every pod requests."""
     amounts = sorted((name, each) for name, each in requests.items() if name != "pods")
     return ", ".join(f"{amount_text(name, each)} {name}" for name, each in amounts)

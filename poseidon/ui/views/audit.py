@@ -1,4 +1,4 @@
-"""Makes a report of an audit: the main findings as figures and pictures, all findings as tables."""
+"""Makes a web page of an audit: the main findings as figures and charts, and all findings as tables."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _TABLES = {
     "pending": ("Pods that wait", ("Pod", "Why")),
     "cures": ("What would place them", ("Pod", "Would get", "Cure")),
 }
-"""Title and headings of each part."""
+"""Title and headings of each table."""
 _FIGURES = {"cheaper": 1, "hot": 1}
-"""Columns of it that are figures, at the end."""
+"""How many of a table's last columns contain numbers."""
 _MOST_BARS = 20
 
 
 def audit_report(audit: Audit) -> PageReport:
-    """Return an audit as a report for a web page."""
+    """Return an audit as the content of a web page."""
     cured = len({each.pod for each in audit.cures})
     figures = (
         (audit.nodes, "nodes"),
@@ -66,7 +66,7 @@ def audit_report(audit: Audit) -> PageReport:
 
 
 def _savings(costs: Costs) -> Section:
-    """Draw what a given number of moves could save, from 0 moves on."""
+    """Draw how many points a given number of moves could save, from 0 moves on."""
     frontier = [
         (0, 0.0, 0.0),
         *((each.moves, each.saved, each.most_saved) for each in costs.frontier if each.moves),
@@ -87,7 +87,7 @@ def _draw_counts(title: str, texts: Iterable[str]) -> Section:
 
 
 def _hottest(audit: Audit) -> BarChart:
-    """Draw the use of the hottest nodes, as a share of allocatable."""
+    """Draw the use of the hottest nodes, as a share of the allocatable amount."""
     hottest = sorted(audit.hot, key=lambda each: (-each.percent, each.node, each.resource))[:_MOST_BARS]
     items = [(f"{each.node}: {each.resource}", each.percent, f"{each.percent:.0f} %") for each in hottest]
     return BarChart(items, most=100.0)

@@ -1,4 +1,4 @@
-"""Shows the claims of a pod: what they ask for, the devices that they have, or what they wait for."""
+"""Shows the device claims of a pod: what they request, the devices that they have, or what they wait for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_TEXT = 200
 
 
 def show_claims(known: Known, record: PodEntry) -> list[dict[str, Any]]:
-    """Return the documented JSON array: the claims of a pod, in the order of its spec."""
+    """Return a pod's claims, in the order of its spec, as the JSON array that the documents describe."""
     return [_show(each, known.devices.find_claim(each.claim)) for each in record.claims]
 
 
@@ -42,7 +42,7 @@ def _say_why(named: ClaimOfPod, claim: DeviceClaim | None) -> str:
 
 
 def _describe_requests(spec: Any) -> list[str]:
-    """Return a line for each request of a claim's spec; what cannot be read is left out."""
+    """Return a line for each request in a claim's spec; requests that cannot be read are left out."""
     requests = _get(_get(spec, "devices"), "requests")
     found = []
     for each in requests[:_MOST_REQUESTS] if isinstance(requests, list) else ():

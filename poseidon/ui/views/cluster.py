@@ -1,4 +1,4 @@
-"""Shows all nodes as columns, for a heat map."""
+"""Shows all nodes as columns of figures, for a heat map."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ _COLUMNS = ("cpu", "memory", "pods", "cpuUsed", "memoryUsed", "hot", "flags")
 
 
 def group_of(entry: NodeEntry | None, level: str) -> str:
-    """Return the value of a node's label by which it is grouped, "" without the label."""
+    """Return the value of the label by which a node is grouped, or "" if the node lacks it."""
     if not level or entry is None or entry.facts is None:
         return ""
     return entry.facts.labels.get(level, "")
 
 
 def show_cluster(store: ClusterStore, level: str | None) -> dict[str, Any]:
-    """Return the documented JSON object of the cluster. ``level``: the label to group by, None for the most
-    useful one.
+    """Return all nodes as the JSON object that the documents describe.
+
+    ``level`` is the label by which nodes are grouped, None for the most useful label.
     """
     levels = store.groupings()
     chosen = levels[0] if level is None else level

@@ -1,4 +1,4 @@
-"""Shows a node in full."""
+"""Shows a node in full, with its pods, devices and history."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from poseidon.ui.page_data import Known
 
 MOST_DEVICES, MOST_USERS = 200, 20
-"""Most devices of a node, most claims of a device and most pods of a claim in one answer."""
+"""The most devices of a node, and the most claims of a device or pods of a claim, in one answer."""
 
 
 def show_node(known: Known, name: str, offset: int, limit: int) -> dict[str, Any] | None:
-    """Return the documented JSON object of a node, None if there is no such node."""
+    """Return a node as the JSON object that the documents describe, or None if there is no such node."""
     store = known.store
     entry = store.nodes.get(name)
     if entry is None or entry.facts is None:
         return None
     facts = entry.facts
-    # Requests of all pods may add up to more than JSON can hold.
+    # Together, the requests of all pods may be larger than JSON can hold.
     sums = {name: min(each, MAX_AMOUNT) for name, each in entry.requested.items()}
     requested = {**sums, "pods": len(entry.pods)}
     pods = sorted(store.on_node(entry), key=lambda each: (-each.since, each.name))
@@ -86,7 +86,7 @@ def _zones(found: NodeResourceTopology | None) -> list[dict[str, Any]]:
 
 
 def _devices(known: Known, node: str) -> dict[str, Any]:
-    """Return the devices of a node, each with the claims that have it, and the pods that these are reserved for."""
+    """Return the devices of a node, each with its claims, and the pods for which these are reserved."""
     found = known.devices.list_devices(node)
     pods = known.store.pods
     items = [
@@ -130,7 +130,7 @@ def _pod(each: PodEntry) -> dict[str, Any]:
 
 
 def _history(entry: NodeEntry, pods: list[PodEntry]) -> list[Happening]:
-    """Return a node's events, newest first, including the bindings of pods from before the dashboard began."""
+    """Return the events of a node, newest first, with bindings of pods from before the dashboard started."""
     seen = {each.pod for each in entry.history if each.what == "bound"}
     before = (Happening(each.since, "bound", each.name) for each in pods if each.name not in seen)
     return sorted((*entry.history, *before), key=lambda each: -each.at)[:HISTORY]

@@ -1,4 +1,4 @@
-"""Shows the state of the whole pair on one screen."""
+"""Shows the state of cluster, bridge and solver on one screen."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _MOST_RESOURCES = 50
 
 
 def show_overview(known: Known) -> dict[str, Any]:
-    """Return the documented JSON object of the overview. All counts are of one moment: that of the last
-    figures, if any.
+    """Return the overview as the JSON object that the documents describe.
+
+    All its counts are from one moment: that of the last figures, if there are any.
     """
     latest = known.history.latest
     shown = set(known.rounds.list_rounds())
@@ -44,7 +45,7 @@ def show_overview(known: Known) -> dict[str, Any]:
 
 
 def standing(store: ClusterStore) -> dict[str, Any]:
-    """Return the part of the overview that counts nodes and pods."""
+    """Return the part of the overview with the counts of nodes and pods."""
     bound, pending, others = store.counts()
     reasons = sorted(by_reason(store.waiting.values()).items(), key=lambda item: (-len(item[1]), item[0]))
     return {
@@ -59,7 +60,7 @@ def standing(store: ClusterStore) -> dict[str, Any]:
 
 
 def _waiting(store: ClusterStore) -> dict[str, int]:
-    """Return the numbers of waiting pods by their state."""
+    """Return the number of waiting pods in each state."""
     found = Counter(
         "gated" if each.phase == GATED else "new" if each.reason == NOT_LOOKED_AT else "unschedulable"
         for each in store.waiting.values()
@@ -68,9 +69,9 @@ def _waiting(store: ClusterStore) -> dict[str, int]:
 
 
 def utilisation(store: ClusterStore) -> list[dict[str, Any]]:
-    """Return by resource the sums over nodes of allocatable, requests, and measured use if there is any.
+    """Return sums over all nodes by resource: allocatable, requested and, if known, used.
 
-    What is measured counts only where every node that offers the resource says it.
+    The measured use of a resource is shown only if it is known for every node that offers the resource.
     """
     offered, requested, used = (Counter[str]() for _ in range(3))
     silent: set[str] = set()

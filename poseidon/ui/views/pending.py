@@ -20,9 +20,9 @@ _END = re.compile(r"\. (?:preemption|no new claims)|\.\s*$")
 
 @lru_cache(maxsize=16_384)
 def reason_key(message: str) -> str:
-    """Return a scheduler's message without figures, so that pods with one cause have one reason.
+    """Return a scheduler's message without numbers, so that pods with the same cause have the same reason.
 
-    "0/9 nodes are available: 5 Insufficient cpu, 4 node(s) had untolerated taint(s) {a: b}." is about "Insufficient
+    "0/9 nodes are available: 5 Insufficient cpu, 4 node(s) had untolerated taint(s) {a: b}." becomes "Insufficient
     cpu, node(s) had untolerated taint(s) {a: b}". Other messages are their own reasons.
     """
     found = _AVAILABLE.match(message)
@@ -34,7 +34,7 @@ def reason_key(message: str) -> str:
 
 
 def by_reason(pods: Iterable[PodEntry]) -> dict[str, list[PodEntry]]:
-    """Return pods by reason."""
+    """Return the pods of each reason, by reason."""
     found: dict[str, list[PodEntry]] = {}
     for each in pods:
         found.setdefault(reason_key(each.reason), []).append(each)
@@ -42,7 +42,7 @@ def by_reason(pods: Iterable[PodEntry]) -> dict[str, list[PodEntry]]:
 
 
 def show_pending(store: ClusterStore, by: str, offset: int, limit: int, now: float) -> dict[str, Any]:
-    """Return the documented JSON object of waiting pods; ``by``: reason or class."""
+    """Return waiting pods, grouped by reason or class (``by``), as the JSON object that the documents describe."""
     if by == "class":
         grouped: dict[str, list[PodEntry]] = {}
         for each in store.waiting.values():

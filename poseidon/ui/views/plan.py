@@ -1,4 +1,4 @@
-"""Makes a report of a plan: the main results as figures and pictures, all results as tables."""
+"""Makes a web page of a plan: the main results as figures and charts, and all results as tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_ROWS = 1_000
 
 
 def plan_report(plan: Plan) -> PageReport:
-    """Return a plan as a report for a web page."""
+    """Return a plan as the content of a web page."""
     used = len({each.node for each in plan.bindings})
     figures = (
         (len(plan.bindings), "pods bound"),
@@ -35,7 +35,7 @@ def plan_report(plan: Plan) -> PageReport:
 
 
 def _draw_reasons(plan: Plan) -> Section:
-    """Draw how many pods each reason keeps pending, the most frequent first."""
+    """Draw how many pods stay pending for each reason, the most frequent reason first."""
     counted = sorted(
         Counter(reason_key(each.reason) for each in plan.pending).items(),
         key=lambda item: (-item[1], item[0]),
@@ -45,7 +45,7 @@ def _draw_reasons(plan: Plan) -> Section:
 
 
 def _draw_nodes(plan: Plan) -> Section:
-    """Draw how much is requested of the fullest nodes that get pods."""
+    """Draw how much is requested of those nodes that get pods and are fullest."""
     new = Counter(each.node for each in plan.bindings)
     fullest = sorted(
         (each for each in plan.nodes if each.node in new), key=lambda each: (-_share(each, "cpu"), each.node)

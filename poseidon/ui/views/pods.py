@@ -1,4 +1,4 @@
-"""Shows pods, a page at a time, and a pod in full."""
+"""Shows lists of pods, part by part, and a single pod in full."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_REFUSALS = 50
 
 
 class PodQuery(NamedTuple):
-    """A query for pods; "" stands for any value. ``text``: part of a name."""
+    """A query for pods; a field that is "" allows any value. ``text`` is a part of the pod's name."""
 
     phase: str = ""
     node: str = ""
@@ -40,7 +40,7 @@ class PodQuery(NamedTuple):
 
 
 def show_pods(store: ClusterStore, query: PodQuery, offset: int, limit: int) -> dict[str, Any]:
-    """Return the documented JSON object of pods, in order of names; of deleted pods, the latest first."""
+    """Return pods, sorted by name, as the documented JSON object; deleted pods are sorted by time, the latest first."""
     found = _filter_pods(_candidates(store, query), query)
     return {"total": len(found), "items": [_item(each) for each in found[offset : offset + limit]]}
 
@@ -57,7 +57,10 @@ def _candidates(store: ClusterStore, query: PodQuery) -> list[PodEntry]:
 
 
 def _filter_pods(found: list[PodEntry], query: PodQuery) -> list[PodEntry]:
-    """Return the pods that meet a query; each condition is a pass of its own, as there may be very many pods."""
+    """Return the pods that meet a query.
+
+    Each condition is checked in a separate loop, which is faster for many pods.
+    """
     if query.phase == BOUND:
         found = [each for each in found if each.phase == BOUND]
     if query.node:
@@ -88,15 +91,16 @@ def _item(each: PodEntry) -> dict[str, Any]:
 
 
 def phase_of(record: PodEntry) -> str:
-    """Return the phase of a pod, in the words of the dashboard's API."""
+    """Return the phase of a pod, in the words that the dashboard's API uses."""
     return GONE if record.gone else record.phase
 
 
 def show_pod(
     known: Known, record: PodEntry, found: Mapping[str, Verdict] | None, problem: str | None
 ) -> dict[str, Any]:
-    """Return the documented JSON object of a pod. ``found``: the verdict of each node; ``problem``: why
-    there are none.
+    """Return a pod as the JSON object that the documents describe.
+
+    ``found`` has the verdict of each node; ``problem`` says why there are no verdicts.
     """
     flow = known.rounds.flow(0)
     group = record.group
@@ -128,7 +132,7 @@ def show_pod(
 
 
 def list_story(record: PodEntry) -> list[dict[str, Any]]:
-    """Return the history of a pod, as far as its object shows it, oldest first."""
+    """Return the history of a pod as its object shows it, oldest event first."""
     told = [(record.created, "created")]
     told += [(at, text) for at, text in record.said]
     if record.node:
@@ -160,7 +164,7 @@ def _outlook(record: PodEntry) -> Iterable[str]:
 
 
 def draw_explanation(explanation: PodExplanation, at: float) -> dict[str, Any]:
-    """Return the JSON object of ``show_pod`` for an explanation: with verdicts, without the pod's history."""
+    """Return the JSON object of ``show_pod`` for an explanation: it has the verdicts, but not the pod's history."""
     return {
         "at": at,
         "version": 1,
@@ -189,7 +193,7 @@ def draw_explanation(explanation: PodExplanation, at: float) -> dict[str, Any]:
 
 
 def single_page(explanation: PodExplanation, at: float) -> str:
-    """Return the explanation of a pod as one self-contained web page, to be kept or sent."""
+    """Return the explanation of a pod as one web page that needs no server and can be sent."""
     path = "/".join(quote(each, safe="") for each in ("pods", *explanation.pod.split("/", 1)))
     session = describe_file_session("manifests", "explain", at, explanation.warnings)
     return single_file(
@@ -238,7 +242,7 @@ def _node(name: str, each: Verdict, chosen: str) -> dict[str, Any]:
 def _price(
     record: PodEntry, flow: pb.RoundFlow | None, found: Mapping[str, Verdict] | None
 ) -> dict[str, Any] | None:
-    """Return what a round's network charged for placing a pod, None if the round did not place it."""
+    """Return what a round's network charged for placing a pod, or None if the round did not place it."""
     price = price_of(flow, record.uid) if flow is not None else None
     if flow is None or price is None:
         return None
@@ -254,7 +258,7 @@ def _price(
 
 
 def _dearer(flow: pb.RoundFlow, node: str, found: Mapping[str, Verdict] | None) -> float | None:
-    """Return by how much the next best node would be dearer, by the verdicts of now and the prices of the round."""
+    """Return by how much the next best node would cost more, from present verdicts and the prices of the round."""
     if found is None or node not in found:
         return None
     prices = dict(zip(flow.machines, flow.machine_price, strict=True))

@@ -1,4 +1,4 @@
-"""Finds the pods that take the room that a pod waits for: the fewest pods without which it would have fitted."""
+"""Finds the pods that take the resources for which a pod waits: on each node, the fewest that would have to go."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 _MOST = 10
 _LOOKED_AT = 200
 _PAIRED = 60
-"""Pairs of pods are tried on nodes with at most this number of pods."""
+"""On nodes with at most so many pods, pairs of pods are tried."""
 
 
 class PodInTheWay(NamedTuple):
-    """A pod on a node, or bound there by the last round. ``pod``: its name, "" if only its class is known."""
+    """A pod that runs on a node, or that the last round bound to it.
+
+    ``pod`` is its name, "" if only its class is known.
+    """
 
     pod: str
     task_class: str
@@ -30,17 +33,17 @@ class PodInTheWay(NamedTuple):
     lately: bool
 
     def takes(self, resource: str) -> int:
-        """Return how much of a resource the pod takes; it takes one of ``pods``."""
+        """Return how much of a resource the pod requests; every pod requests 1 of ``pods``."""
         return 1 if resource == "pods" else self.requests.get(resource, 0)
 
 
 def list_pods_in_the_way(
     known: Known, record: PodEntry, found: Mapping[str, Verdict], flow: pb.RoundFlow | None
 ) -> list[dict[str, Any]]:
-    """Return rows with, for each node that refuses a pod only for lack of room, the fewest pods that are in its way.
+    """Return rows with the fewest pods in the way, for each node that refuses a pod only because it is full.
 
-    Pods that the last round placed there come first, if they are enough. Nodes that are too small even when
-    empty are left out; nodes where the fewest, and least important, pods are enough come first.
+    If the pods that the last round placed on the node are enough, these are returned. Nodes that would be too small
+    even without pods are left out. Nodes where the fewest and least important pods are in the way come first.
     """
     wanted = {**record.requests, "pods": 1}
     full = [name for name, each in found.items() if not each.feasible and each.lacks_only_room]
@@ -59,7 +62,7 @@ def list_pods_in_the_way(
 
 
 def _rows(node: str, those: Sequence[PodInTheWay]) -> Iterator[dict[str, Any]]:
-    """Yield a row per named pod, and a row per class of pods without known names."""
+    """Yield a row for each pod with a name, and a row for each class of pods without known names."""
     yield from ({"pod": each.pod, "tasks": 1, "node": node} for each in those if each.pod)
     classes = [each.task_class for each in those if not each.pod]
     for label in dict.fromkeys(classes):
@@ -85,7 +88,7 @@ def _list_recent_placements(flow: pb.RoundFlow, full: set[str]) -> dict[str, dic
 def _fewest_on(
     known: Known, name: str, wanted: Mapping[str, int], placed: Mapping[str, PodInTheWay]
 ) -> Sequence[PodInTheWay]:
-    """Return the fewest pods of a node whose room would be enough, an empty sequence if that is unknown."""
+    """Return the fewest pods of a node that together take the wanted amounts, or () if they are unknown."""
     entry = known.store.nodes.get(name)
     if entry is None or entry.facts is None:
         return ()
@@ -110,10 +113,10 @@ def _fewest_on(
 
 
 def fewest(among: Sequence[PodInTheWay], lacking: Mapping[str, int]) -> Sequence[PodInTheWay]:
-    """Return the fewest pods that together take the lacking amounts, of equal numbers the least important pods.
+    """Return the fewest pods that together take the lacking amounts; of equally many, the least important ones.
 
-    Returns an empty sequence if all pods together take less. One or two pods are the exact minimum; of more pods, none
-    could be left out.
+    If all pods together take less, the result is empty. If the result is one or two pods, no fewer pods are enough.
+    If it is more, none of them can be left out.
     """
 
     def are_enough(those: Sequence[PodInTheWay]) -> bool:

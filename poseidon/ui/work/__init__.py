@@ -1,1 +1,1 @@
-"""Long jobs, done one after another by a process beside the server."""
+"""Long jobs of the dashboard, which a separate process does one after another."""

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def propose_cures(given: ClusterInput, pod: str) -> dict[str, Any]:
-    """Return ``asOf``, ``cures`` and a ``note`` of the pod ``namespace/name``. Raises ``UnreadableInputError``."""
+    """Return the cures of the pod ``namespace/name``, a note about it, and the time of the input (``asOf``).
+
+    Raises ``UnreadableInputError`` if the input cannot be used.
+    """
     found = read(given)
     cluster = build_cluster(found)
     if pod not in cluster.pods:
@@ -33,7 +36,7 @@ def propose_cures(given: ClusterInput, pod: str) -> dict[str, Any]:
 
 
 def _place(plan: Plan, pod: str) -> str:
-    """Return a line on the node that a pod gets, if a round places it."""
+    """Return a line that names the node that a pod gets, if a round places it."""
     node = next((each.node for each in plan.bindings if each.pod == pod), "")
     return f"A round now gives it node {node}." if node else "It does not wait any more."
 
@@ -50,7 +53,7 @@ def _as_json(cure: Cure) -> dict[str, Any]:
 
 
 def _others(cure: Cure) -> str:
-    """Return a line on what a cure does to running pods, or which waiting pod would get the place first."""
+    """Return a line that says what a cure does to running pods, or which waiting pod would get the place first."""
     if cure.rival:
         return f"{cure.rival} waits, too, and would get this place first"
     if not cure.moves:

@@ -1,4 +1,4 @@
-"""The input of a job: manifests, or a live cluster as it is when the job begins."""
+"""Reads the input of a job: manifests, or a live cluster as it is when the job begins."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
     from poseidon.offline.cluster import OfflineCluster
 
 _NAMED = 3
-"""How many objects that are set aside are named; of the others it is said how many they are."""
+"""How many of the objects that are left out are named; the others are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterInput:
-    """The input of a job in the worker process; "" stands for what is not given."""
+    """The input of a job in the worker process; a field that is "" is not given."""
 
     paths: tuple[str, ...] = ()
     """Manifests: files and folders; none for a live cluster."""
     kubeconfig: str = ""
     """File with the settings of the live cluster."""
     context: str = ""
-    """Context in it."""
+    """Context in the kubeconfig."""
     config: str = ""
-    """File with the configuration."""
+    """File with the scheduler's configuration."""
     configz: tuple[str, ...] = ()
-    """Addresses where programs show their configuration; without a file, the first that answers counts."""
+    """Addresses at which programs show their configuration; without a file, the first one that answers counts."""
     now: float | None = None
     """The time of the input, in seconds since the epoch; None for the time when it is read."""
     suspended: bool = False
-    """Whether suspended Jobs of a live cluster count, where the configuration reads Kueue's queues."""
+    """Whether the suspended Jobs of a live cluster are read, if the configuration reads Kueue's queues."""
 
 
 class ReadInput(NamedTuple):
-    """The input that was read, its time in seconds since the epoch, and lines for people."""
+    """An input that was read: its objects, its time in seconds since the epoch, and lines for people."""
 
     manifests: Manifests
     configuration: BridgeConfiguration
@@ -50,11 +50,14 @@ class ReadInput(NamedTuple):
 
 
 class UnreadableInputError(Exception):
-    """The cluster cannot be read; the text is one line for people."""
+    """Raised if the cluster cannot be read; the text is one line for people."""
 
 
 def read(given: ClusterInput) -> ReadInput:
-    """Read manifests (once per process) or a live cluster (each time). Raises ``UnreadableInputError``."""
+    """Read manifests (once per process) or a live cluster (each time).
+
+    Raises ``UnreadableInputError`` if that fails.
+    """
     return _read_files(given) if given.paths else _read_live(given)
 
 
@@ -78,14 +81,14 @@ def _read_live(given: ClusterInput) -> ReadInput:
 
 
 def _describe_left_out(lines: tuple[str, ...]) -> Iterator[str]:
-    """Yield a sentence about the objects of a cluster that are left out or used in part, nothing if there are none."""
+    """Yield a sentence about objects that are left out or used only in part; yield nothing if there are none."""
     if lines:
         more = f"; and {len(lines) - _NAMED} more" if len(lines) > _NAMED else ""
         yield f"Set aside in part or whole: {'; '.join(lines[:_NAMED])}{more}."
 
 
 async def _ask(given: ClusterInput) -> tuple[Manifests, BridgeConfiguration, bool]:
-    """Read the live cluster and the configuration; also return whether a file or a program has shown the latter."""
+    """Read a live cluster and the configuration; also return whether a file or a program gave the configuration."""
     from poseidon.kube.client.settings import load_settings
     from poseidon.kube.client.transport import Transport
     from poseidon.live.cluster import read_cluster
@@ -98,9 +101,9 @@ async def _ask(given: ClusterInput) -> tuple[Manifests, BridgeConfiguration, boo
 
 
 async def _find_configuration(given: ClusterInput) -> tuple[BridgeConfiguration, bool]:
-    """Return the configuration of the file, else of the first program that serves its own, else the default one.
+    """Return the configuration of the file, or else of the first program that serves its own, or else the defaults.
 
-    Also return whether it is not the default one.
+    The second value says whether it is not the default configuration.
     """
     from poseidon.ui.program_pages import read_page
 
@@ -116,7 +119,10 @@ async def _find_configuration(given: ClusterInput) -> tuple[BridgeConfiguration,
 
 
 def build_cluster(found: ReadInput) -> OfflineCluster:
-    """Return the input as a cluster with a scheduler in this process. Raises ``UnreadableInputError``."""
+    """Return the input as a cluster with a solver in this process.
+
+    Raises ``UnreadableInputError`` if the cluster cannot be built.
+    """
     from poseidon.manifests.loader import ManifestError
     from poseidon.offline.cluster import build_offline_cluster
 

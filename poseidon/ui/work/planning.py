@@ -20,11 +20,11 @@ _MOST_FLOWS = 20
 
 @dataclass(frozen=True, slots=True)
 class PlannedCluster:
-    """The plan of a cluster.
+    """The result of a plan, in a form that can be sent between processes.
 
-    ``bindings``: node by uid; ``pending``: reason by uid; ``preempted``: (uid, node, preemptor); ``flows``: the flow of
-    each round with tasks, as messages of the protocol; ``claims``: the claims of devices as they are then;
-    ``warnings``: lines for people.
+    ``bindings`` has nodes by uid, ``pending`` has reasons by uid, and ``preempted`` has (uid, node, preemptor).
+    ``flows`` has the flow of each round with tasks, as messages of the protocol. ``claims`` are the device claims
+    after the plan; ``warnings`` are lines for people.
     """
 
     bindings: dict[str, str]
@@ -64,7 +64,10 @@ def plan_cluster(given: ClusterInput) -> PlannedCluster:
 
 
 def explain_pod(given: ClusterInput, uid: str) -> bytes | None:
-    """Explain a pod as if the plan had been carried out; return the encoded message, None if the pod takes no part."""
+    """Explain a pod as if the plan had been carried out.
+
+    Return the encoded message, or None for a pod that takes no part.
+    """
     scheduler: EmbeddedScheduler = run_plan(given)[0].scheduler
     try:
         return scheduler.explain(uid).SerializeToString()
@@ -74,7 +77,10 @@ def explain_pod(given: ClusterInput, uid: str) -> bytes | None:
 
 @lru_cache(maxsize=1)
 def run_plan(given: ClusterInput) -> tuple[_Recorded, Plan]:
-    """Plan manifests, once per process; return the plan, and the cluster as it is then. Callers must not change it."""
+    """Plan manifests once per process; return the plan, and the cluster as it is after the plan.
+
+    Callers must not change the cluster.
+    """
     found = read(given)
     plain = build_cluster(found)
     parts: dict[str, Any] = {each.name: getattr(plain, each.name) for each in fields(plain) if each.init}

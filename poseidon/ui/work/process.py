@@ -1,4 +1,4 @@
-"""A process that does jobs one by one: started on demand, with low priority, and ended if a job takes too long."""
+"""A process that does one job after another; it starts on demand, and ends if a job takes too long."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _END_SECONDS = 2.0
 
 
 class JobError(Exception):
-    """A job has failed; the text is for people."""
+    """Raised if a job has failed; the text is for people."""
 
 
 class BusyError(JobError):
-    """Too many jobs wait already."""
+    """Raised if too many jobs are waiting already."""
 
 
 class Jobs(Protocol):
     """The interface of a worker that does jobs."""
 
     async def do(self, job: Callable[[], T], seconds: float, begun: Callable[[], None] = ...) -> T:
-        """Return what a job returns, or raise ``JobError``: see ``Worker``."""
+        """Return what a job returns, or raise ``JobError``, as ``Worker.do`` does."""
         ...
 
 
 class Worker:
-    """A process that does one job at a time; at most ``most_waiting`` further jobs wait."""
+    """A process with low priority that does one job at a time; at most ``most_waiting`` other jobs wait."""
 
     def __init__(self, most_waiting: int = 8) -> None:
         self._most = most_waiting
@@ -47,7 +47,7 @@ class Worker:
         self._connection: Connection | None = None
 
     async def do(self, job: Callable[[], T], seconds: float, begun: Callable[[], None] = lambda: None) -> T:
-        """Do a job and return its result; both have to be picklable. ``begun`` is called when the job begins.
+        """Do a job and return its result; job and result must be picklable. ``begun`` is called when the job begins.
 
         Raises ``JobError`` if the job fails, or takes longer than ``seconds``.
         """
@@ -75,7 +75,7 @@ class Worker:
         return result
 
     def _exchange(self, job: Callable[[], Any], seconds: float) -> tuple[bool, Any]:
-        """Send a job to the process and wait for the answer; runs in a thread."""
+        """Send a job to the process and wait for the answer; this runs in a thread."""
         connection = self._start()
         try:
             connection.send(job)
@@ -108,12 +108,12 @@ class Worker:
         self._process = None
 
     async def close(self) -> None:
-        """End the process."""
+        """End the worker process."""
         await asyncio.to_thread(self._kill)
 
 
 def _run_jobs_until_closed(connection: Connection) -> None:
-    """Do the jobs that come by ``connection`` until the other process is gone."""
+    """Do the jobs that arrive by ``connection`` until the other process has ended."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)
     with suppress(OSError):

@@ -24,9 +24,11 @@ _EMPTY = "There is no queue, and no quota that pods could draw on."
 
 
 def describe_queues(given: ClusterInput) -> dict[str, Any]:
-    """Return ``asOf``, ``queues``, ``waiting`` workloads by queue, ``members`` and a ``note``.
+    """Return the queues, the workloads that wait in them, and the time of the input.
 
-    ``members``: the queue of each workload, including those that do not wait. Raises ``UnreadableInputError``.
+    The keys are ``asOf``, ``queues``, ``waiting`` (workloads by queue), ``members`` and ``note``. ``members`` has the
+    queue of each workload, also of workloads that do not wait. Raises ``UnreadableInputError`` if the input cannot be
+    used.
     """
     found = read(given)
     if not found.configuration.queues.source:

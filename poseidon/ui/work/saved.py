@@ -1,4 +1,4 @@
-"""Rounds that a solver has saved as files."""
+"""Reads rounds that a solver has saved as files."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ _NAME = re.compile(r"round-(\d{1,18})", re.ASCII)
 
 
 class Stats(msgspec.Struct):
-    """The figures of a round, named as in the protocol."""
+    """Figures of a saved round, with the names that the protocol uses."""
 
     machines: int = 0
-    """Machines."""
+    """Number of machines."""
     tasks: int = 0
-    """Tasks that took part."""
+    """Number of tasks that took part in the round."""
     classes: int = 0
-    """Task classes."""
+    """Number of task classes."""
     arcs: int = 0
-    """Arcs of the network."""
+    """Number of arcs in the flow network."""
     certified: bool = True
     """Whether the flow was proved optimal."""
     gap: float = 0.0
-    """Largest part of the placements' cost that could be saved, ignoring rules: from 0 to 1."""
+    """Share of the placements' cost that could be saved at most, from 0 to 1, if rules between tasks are ignored."""
     cost: int = 0
-    """Cost of the placements."""
+    """Cost of the round's placements, in points."""
     snapshot_seconds: float = 0.0
-    """Seconds for the snapshot."""
+    """Seconds that the snapshot took."""
     network_seconds: float = 0.0
-    """Seconds for building the network."""
+    """Seconds that building the network took."""
     solve_seconds: float = 0.0
-    """Seconds for solving it."""
+    """Seconds that solving the network took."""
     admit_seconds: float = 0.0
-    """Seconds for admission."""
+    """Seconds that joint admission took."""
     placed: int = 0
-    """Tasks placed."""
+    """Number of tasks that the round placed."""
     pending: int = 0
-    """Tasks that stay pending."""
+    """Number of tasks that stay pending."""
 
 
 class _Described(msgspec.Struct):
@@ -53,7 +53,7 @@ class _Described(msgspec.Struct):
 
 
 class SavedRound(NamedTuple):
-    """A folder with a saved round: its cluster, number and figures, and when the files were written."""
+    """A folder with a saved round: the round's cluster, number and figures, and when its files were written."""
 
     folder: Path
     cluster: str
@@ -63,7 +63,10 @@ class SavedRound(NamedTuple):
 
 
 def round_folders(path: Path) -> list[Path]:
-    """Return the folders of saved rounds in a folder, or the folder itself if it is one. Raises ``OSError``."""
+    """Return the folders of saved rounds in a folder, or the folder itself if it holds a saved round.
+
+    Raises ``OSError`` if it cannot be read.
+    """
     if (path / DESCRIPTION).is_file():
         return [path]
     found = ((_NAME.fullmatch(each.name), each) for each in path.iterdir())
@@ -73,7 +76,7 @@ def round_folders(path: Path) -> list[Path]:
 
 
 def describe(folder: Path) -> SavedRound:
-    """Read the description of a saved round. Raises ``OSError`` or ``ValueError``."""
+    """Read the description of a saved round. Raises ``OSError`` or ``ValueError`` if it cannot be read."""
     file = folder / DESCRIPTION
     if file.stat().st_size > MOST_BYTES:
         raise ValueError(f"{file}: larger than {MOST_BYTES >> 20} MiB")
@@ -85,7 +88,10 @@ def describe(folder: Path) -> SavedRound:
 
 
 def replay_flow(folder: str) -> bytes:
-    """Decide a saved round again, and return its flow as a message. Raises ``OSError`` or ``ValueError``."""
+    """Decide a saved round again, and return its flow as an encoded message.
+
+    Raises ``OSError`` or ``ValueError`` if the round cannot be read.
+    """
     files = [each for each in Path(folder).iterdir() if each.is_file()]
     if sum(each.stat().st_size for each in files) > MOST_BYTES:
         raise ValueError(f"{folder}: larger than {MOST_BYTES >> 20} MiB")

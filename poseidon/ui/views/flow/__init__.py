@@ -1,1 +1,1 @@
-"""Shows the flow of a round: which tasks went where, at which prices, and why other tasks wait."""
+"""Shows the flow of a round: which tasks got which machines, at which prices, and why other tasks wait."""

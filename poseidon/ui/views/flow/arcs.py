@@ -1,4 +1,4 @@
-"""Reads the arcs of a flow."""
+"""Reads the arcs and prices of a flow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class Arc(NamedTuple):
-    """An arc of a flow: ``tasks`` of a class went to a machine, at ``cost`` points per task; ``number``: index."""
+    """An arc of a flow: the round placed ``tasks`` of a class on a machine, at ``cost`` points per task.
+
+    ``number`` is the arc's index.
+    """
 
     number: int
     cls: int
@@ -22,7 +25,7 @@ class Arc(NamedTuple):
 
 
 class Price(NamedTuple):
-    """The cost of one task's placement: ``cost`` of all models together, and the price of its machine, in points."""
+    """The price of one task's placement in points: ``cost`` of all cost models, and the price of its machine."""
 
     machine: str
     cost: float
@@ -31,14 +34,14 @@ class Price(NamedTuple):
 
 
 def iter_arcs(flow: pb.RoundFlow) -> Iterator[Arc]:
-    """Yield all arcs in order."""
+    """Yield the arcs of a flow in order."""
     columns = flow.arc_class, flow.arc_machine, flow.arc_tasks, flow.arc_cost
     for number, (cls, machine, tasks, cost) in enumerate(zip(*columns, strict=True)):
         yield Arc(number, cls, machine, tasks, cost)
 
 
 def models_of(flow: pb.RoundFlow, arc: int) -> dict[str, float]:
-    """Return the points that each model charged on an arc."""
+    """Return the points that each cost model charges on an arc."""
     arcs = len(flow.arc_class)
     return {
         name: flow.model_cost[row * arcs + arc]
@@ -48,7 +51,7 @@ def models_of(flow: pb.RoundFlow, arc: int) -> dict[str, float]:
 
 
 def price_of(flow: pb.RoundFlow, uid: str) -> Price | None:
-    """Return the cost of a task's placement, None if this round did not place it."""
+    """Return the price of a task's placement, or None if this round did not place the task."""
     try:
         place = list(flow.arc_uids).index(uid)
     except ValueError:
@@ -63,7 +66,7 @@ def price_of(flow: pb.RoundFlow, uid: str) -> Price | None:
 
 
 def class_price(cls: pb.FlowClass) -> float | None:
-    """Return the dual price of a class (the worth of one more task), None if it is unknown."""
+    """Return the dual price of a class (the worth of one more task), or None if it is unknown."""
     return round(cls.price, 6) if cls.HasField("price") else None
 
 
@@ -73,7 +76,7 @@ def class_label(cls: pb.FlowClass) -> str:
 
 
 def job_name(job: str) -> str:
-    """Return the name of a job for people: ``namespace/Kind/name`` of an owner, or a group's name; "" for none."""
+    """Return the name of a job for people: ``namespace/Kind/name`` of an owner, or a group's name, or "" for none."""
     if not job:
         return ""
     kind, *parts = parts_of(job)

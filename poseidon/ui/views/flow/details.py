@@ -1,4 +1,4 @@
-"""Shows a class, a constraint or a group of machines of a round in detail."""
+"""Shows a class, a constraint or a group of machines of a round's flow in detail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_CLASSES = 200
 def class_detail(
     flow: pb.RoundFlow, name: str, label_of: Callable[[str], str], offset: int, limit: int
 ) -> dict[str, Any] | None:
-    """Return the documented JSON object of a class, with the dearest arcs first; None for an unknown class."""
+    """Return a class, with its dearest arcs first, as the documented JSON object, or None if the class is unknown."""
     number = _number(name, "c", len(flow.classes))
     if number is None:
         return None
@@ -46,7 +46,7 @@ def class_detail(
 
 
 def constraint_detail(flow: pb.RoundFlow, name: str) -> dict[str, Any] | None:
-    """Return the documented JSON object of a constraint, None for an unknown constraint."""
+    """Return a constraint as the documented JSON object, or None if the constraint is unknown."""
     parts = group_flow(flow, lambda _: "")
     number = _number(name, "k", len(parts.constraints))
     if number is None:
@@ -70,7 +70,7 @@ def constraint_detail(flow: pb.RoundFlow, name: str) -> dict[str, Any] | None:
 def machines_detail(
     flow: pb.RoundFlow, name: str, label_of: Callable[[str], str], group_by: str, offset: int, limit: int
 ) -> dict[str, Any] | None:
-    """Return the documented JSON object of a group of machines, the dearest first; None for an unknown group."""
+    """Return a group of machines, the dearest first, as the documented JSON object, or None if the group is unknown."""
     parts = group_flow(flow, label_of)
     number = _number(name, "g", len(parts.groups))
     if number is None:
@@ -110,7 +110,7 @@ def machines_detail(
 
 
 def _number(name: str, letter: str, count: int) -> int | None:
-    """Return the number in the name of a node of the picture, None if there is no such node."""
+    """Return the number in the name of a node of the picture, or None if there is no such node."""
     digits = name.removeprefix(letter)
     if digits == name or not digits.isascii() or not digits.isdecimal() or len(digits) > 9:
         return None

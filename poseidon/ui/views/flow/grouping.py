@@ -14,9 +14,9 @@ NOT_KNOWN = "not known"
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """The labels of reasons (``constraints``) and of groups of machines, and by class and machine the index in these.
+    """Groups of a flow's classes by the reason why they wait (``constraints``), and of its machines by a label.
 
-    The index is None for classes without waiting tasks.
+    A class without waiting tasks has no group, so its index is None.
     """
 
     constraints: tuple[str, ...]
@@ -26,7 +26,7 @@ class Grouped:
 
 
 def group_flow(flow: pb.RoundFlow, label_of: Callable[[str], str]) -> Grouped:
-    """Return the groups of a flow's classes and machines. ``label_of``: returns a machine's group, "" for none."""
+    """Return the groups of a flow's classes and machines. ``label_of`` returns the group of a machine, "" for none."""
     reasons = [constraint_of(cls) for cls in flow.classes]
     constraints = sorted({each for each in reasons if each})
     labels = [label_of(name) for name in flow.machines]
@@ -42,16 +42,16 @@ def group_flow(flow: pb.RoundFlow, label_of: Callable[[str], str]) -> Grouped:
 
 
 def constraint_of(cls: pb.FlowClass) -> str:
-    """Return the main reason why tasks of a class wait, "" if none waits."""
+    """Return the main reason why tasks of a class wait, or "" if none waits."""
     if cls.tasks <= cls.placed:
         return ""
     return next((each.reason for each in list_rejections(cls)), NOT_KNOWN)
 
 
 def list_rejections(cls: pb.FlowClass) -> list[pb.ReasonCount]:
-    """Return reasons why machines refused waiting tasks, with numbers of machines, the most important reason first.
+    """Return why machines refused waiting tasks, with the numbers of machines, the most important reason first.
 
-    Older solvers report only refusals at the beginning of the round; of these, the most frequent reason comes first.
+    Older solvers report only the refusals at the beginning of the round; of them, the most frequent comes first.
     """
     if cls.tasks <= cls.placed:
         return []

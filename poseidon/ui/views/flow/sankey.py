@@ -1,6 +1,6 @@
-"""Draws the flow of a round: classes, the groups of machines that tasks went to, and the reasons why others wait.
+"""Draws a round's flow as a Sankey diagram: classes, groups of machines, and reasons why tasks wait.
 
-Placed tasks flow from their class to machines; waiting tasks flow to the reasons that keep them waiting.
+Placed tasks flow from their class to machines. Waiting tasks flow to the reasons why they wait.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OTHER_CLASSES, OTHER_GROUPS = "c-others", "g-others"
 
 @dataclass(slots=True)
 class _Sum:
-    """Tasks, and the sum of their known prices."""
+    """A number of tasks, and the sum of their known prices."""
 
     tasks: int = 0
     priced: int = 0
@@ -44,7 +44,7 @@ class _Sum:
 
 @dataclass(slots=True)
 class _Group:
-    """A group of machines: how many there are, were used in the round, or are full, and their amounts."""
+    """A group of machines: how many there are, how many the round used, how many are full, and their amounts."""
 
     machines: int = 0
     used: set[int] = field(default_factory=set)
@@ -65,7 +65,10 @@ def draw_sankey(
     classes: int,
     groups: int,
 ) -> dict[str, Any]:
-    """Return the documented JSON object; ``classes``, ``groups``: how many are shown; others are summed up."""
+    """Return the diagram as the JSON object that the documents describe.
+
+    At most ``classes`` classes and ``groups`` groups are shown; the others are summed up.
+    """
     drawn = _Drawing(flow, group_flow(flow, label_of), group_by, classes, groups)
     links, nodes = drawn.links(), drawn.nodes()
     stats = flow.stats
@@ -98,7 +101,8 @@ class _Drawing:
         arcs = list(iter_arcs(flow))
         placed = self._count_machines(arcs)
         shown = sorted(range(len(flow.classes)), key=lambda cls: (-flow.classes[cls].tasks, cls))[:classes]
-        # A single class beyond the limit is shown by itself, as a sum of one class would save no space.
+        # If only one class is beyond the limit, it is shown by itself, because a sum of one class would save no
+        # space.
         if len(flow.classes) - len(shown) == 1:
             shown = list(range(len(flow.classes)))
         self._shown = set(shown)
@@ -146,7 +150,7 @@ class _Drawing:
             each.saturated = each.saturated or self._is_full(target)
 
     def links(self) -> list[dict[str, Any]]:
-        """Return all links, the widest first."""
+        """Return all links of the diagram, the widest first."""
         return [
             {
                 "source": source,
@@ -162,7 +166,10 @@ class _Drawing:
         ]
 
     def nodes(self) -> list[dict[str, Any]]:
-        """Return the linked nodes of the picture, layer by layer; sums of others come last in their layer."""
+        """Return the linked nodes of the diagram, layer by layer.
+
+        The sum of the other nodes comes last in its layer.
+        """
         flow = self._flow
         found = [
             _node(

@@ -1,1 +1,1 @@
-"""Shows groups of pods: gangs, groups on trees, applications; and evicted pods."""
+"""Shows groups of pods (gangs, groups on trees, applications) and evicted pods."""

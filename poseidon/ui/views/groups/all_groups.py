@@ -1,4 +1,4 @@
-"""Shows all groups in one answer."""
+"""Shows all groups of pods in one answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def show_groups(known: Known) -> dict[str, Any]:
-    """Return the documented JSON object of groups."""
+    """Return all groups of pods as the JSON object that the documents describe."""
     members: Members = {}
     for each in known.store.pods.values():
         if each.group is not None:
@@ -32,7 +32,7 @@ def show_groups(known: Known) -> dict[str, Any]:
 
 
 def evictions(store: ClusterStore) -> list[dict[str, Any]]:
-    """Return the pods that were evicted lately, newest first."""
+    """Return the pods that were evicted recently, the latest first."""
     return [
         {
             "at": each.at,

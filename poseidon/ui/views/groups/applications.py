@@ -1,4 +1,4 @@
-"""Shows applications: their workloads by zone, and the cost of their traffic."""
+"""Shows applications: their workloads by zone, and the network cost of their traffic."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 MOST = 200
 SAME_ZONE_COST, UNMEASURED_COST = 1, 100
-"""The cost that the scheduler assumes where no list states one: as ``cost_models/network_aware/domains.py`` does."""
+"""Network costs that the scheduler assumes if no list states one, as in ``cost_models/network_aware/domains.py``."""
 
 _USER_DEFINED = "UserDefined"
-"""The list of costs that upstream's plugin reads by default."""
+"""The list of network costs that the upstream plugin reads by default."""
 
 
 @dataclass(slots=True)
 class _Placed:
-    """Pods of a workload: their number by node, and how many wait."""
+    """The pods of a workload: how many are on each node, and how many wait."""
 
     by_node: Counter[str] = field(default_factory=Counter)
     pending: int = 0
@@ -90,7 +90,7 @@ def _collect_placed(known: Known) -> dict[tuple[str, str], _Placed]:
 
 
 def _costs(known: Known) -> Levels:
-    """Return the network costs between regions and zones: from the list that people wrote, else from any list."""
+    """Return the network costs between regions and zones: from the list that people wrote, or else from any list."""
     for each in sorted(
         known.groups.topologies.values(), key=lambda one: (one.metadata.namespace, one.metadata.name)
     ):
@@ -122,7 +122,7 @@ def _edge(
     domains: dict[str, Domain],
     costs: Levels,
 ) -> dict[str, Any]:
-    """Return the network cost of all pairs of pods of two workloads, and how many pairs exceed their limit."""
+    """Return the network cost of all pairs of pods of two workloads, and how many pairs exceed their cost limit."""
     most = dependency.max_network_cost or None
     total = broken = 0
     both = one.by_node.keys() & other.by_node.keys()
@@ -154,7 +154,7 @@ def _by_domain(placed: _Placed, domains: dict[str, Domain]) -> Counter[Domain]:
 
 
 def cost_between(origin: Domain, destination: Domain, costs: Levels) -> int:
-    """Return the network cost from one place to another, on different nodes."""
+    """Return the network cost between two nodes that are in the given regions and zones."""
     if origin == destination:
         return SAME_ZONE_COST
     if origin.region == destination.region:

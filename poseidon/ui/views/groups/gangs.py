@@ -1,4 +1,4 @@
-"""Shows gangs, and groups that are placed on a tree."""
+"""Shows gangs, and groups that are placed on a tree of nodes."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def list_gangs(known: Known, members: Members) -> list[dict[str, Any]]:
 
 
 def trees(known: Known, members: Members) -> list[dict[str, Any]]:
-    """Return the groups that are placed on a tree, waiting groups first."""
+    """Return the groups that are placed on a tree of nodes, waiting groups first."""
     found = [_tree(known, member, pods) for member, pods in members.items() if is_tree_group(known, member)]
     found.sort(key=lambda each: (each["status"] == WHOLE, each["group"]))
     return found[:MOST]
 
 
 def is_tree_group(known: Known, member: Membership) -> bool:
-    """Return whether a group is placed on a tree."""
+    """Return whether a group is placed on a tree of nodes."""
     return member.source.kind == TOPOLOGY_GROUP or known.groups.sources.topology(member) is not None
 
 
@@ -85,7 +85,7 @@ def _count_wanted(known: Known, member: Membership, pods: list[PodEntry]) -> int
 
 
 def find_message(known: Known, member: Membership, pods: list[PodEntry]) -> str:
-    """Return what a group waits for, "" if it does not wait."""
+    """Return what a group waits for, or "" if it does not wait."""
     if not any(each.waits for each in pods):
         return ""
     said = [each.reason for each in pods if each.waits]

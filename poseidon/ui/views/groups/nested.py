@@ -1,4 +1,4 @@
-"""Shows trees of groups: how many members each group has of how many, and in which domains they are."""
+"""Shows trees of groups: how many of its members each group has, and in which domains they run."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 MOST_TREES = 200
 MOST_GROUPS = 2000
-"""Most groups of all trees together in one answer, and of one tree."""
+"""The most groups in one answer, for all trees together and for one tree."""
 MOST_DOMAINS = 10
-"""Most values of one label that are named."""
+"""The most values of one label that are named."""
 
 
 @dataclass(slots=True)
 class _Tally:
-    """The pods in a group and below it, and the groups right below it."""
+    """The pods in a group and in the groups below it, and the groups directly below it."""
 
     node: GroupNode
     children: list[str] = field(default_factory=list)
@@ -44,7 +44,7 @@ class _Tally:
 
 
 def list_trees(known: Known, members: Members) -> list[dict[str, Any]]:
-    """Return the trees of groups, waiting ones first; the last ones without their groups if there are too many."""
+    """Return the trees of groups, waiting trees first; if there are too many, the last trees lack their groups."""
     found = [
         (member, pods, demand)
         for member, pods in members.items()
@@ -60,9 +60,9 @@ def list_trees(known: Known, members: Members) -> list[dict[str, Any]]:
 
 
 def find_tree(known: Known, member: Membership, pods: Sequence[PodEntry]) -> Demand | None:
-    """Return the requirements of a tree of groups, None for any other group.
+    """Return what a tree of groups requires, or None for other groups.
 
-    A Job of a JobSet with a domain of its own is a tree of one group, though its object is not known here.
+    A Job of a JobSet that has its own domain is a tree of one group, although its object is not known here.
     """
     if member.domain:
         return Demand(nodes=(GroupNode(member.source.name, within=(member.domain,)),))
@@ -71,7 +71,7 @@ def find_tree(known: Known, member: Membership, pods: Sequence[PodEntry]) -> Dem
 
 
 def read_part(known: Known, member: Membership, pod: PodEntry) -> MemberPart:
-    """Return which part of its group (role, sub-group) a pod belongs to, by the group's object."""
+    """Return to which part of its group (role or sub-group) a pod belongs, according to the group's object."""
     if member.source.kind == COMPOSITE_POD_GROUP and pod.group is not None:
         return pod.part._replace(role=pod.group.source.name)
     described = known.groups.sources.find(member) if pod.words is not None else None
@@ -97,7 +97,7 @@ def _tree(known: Known, member: Membership, pods: list[PodEntry], demand: Demand
     whole: dict[str, bool] = {}
     rows = {
         name: _group(known, tallies[name], whole, done[name])
-        for name in reversed(tallies)  # groups below a group come first
+        for name in reversed(tallies)  # groups below a group come before it
     }
     root = demand.nodes[0].name
     return {
@@ -114,7 +114,7 @@ def _tree(known: Known, member: Membership, pods: list[PodEntry], demand: Demand
 
 
 def _walk(tallies: Mapping[str, _Tally], root: str) -> Iterator[tuple[str, int]]:
-    """Yield the groups with their levels, each followed by those below it."""
+    """Yield the groups of a tree with their levels, each group followed by those below it."""
     todo = [(root, 0)]
     while todo:
         name, level = todo.pop()
@@ -123,9 +123,9 @@ def _walk(tallies: Mapping[str, _Tally], root: str) -> Iterator[tuple[str, int]]
 
 
 def _group(known: Known, tally: _Tally, whole: dict[str, bool], done: int) -> dict[str, Any]:
-    """Return the row of a group, and note in ``whole`` whether it has as many members as it needs.
+    """Return the row of a group, and record in ``whole`` whether it has as many members as it needs.
 
-    ``whole`` has the groups below it; ``done``: how many of its pods have succeeded.
+    ``whole`` already has the groups below it; ``done`` is how many of the group's pods have succeeded.
     """
     node, inner = tally.node, bool(tally.children)
     members = sum(whole[each] for each in tally.children) if inner else tally.bound
@@ -150,7 +150,7 @@ def _group(known: Known, tally: _Tally, whole: dict[str, bool], done: int) -> di
 
 
 def _domain(known: Known, tally: _Tally, label: str, *, required: bool) -> dict[str, Any]:
-    """Return the values of a node label that a group's pods are on, those with most pods first."""
+    """Return the values of a node label that the nodes of a group's pods have, those with most pods first."""
     values: Counter[str] = Counter()
     for name, pods in tally.by_node.items():
         entry = known.store.nodes.get(name)
