@@ -39,5 +39,5 @@ class Versions:
         return True
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """From now on, call ``listener`` after each ``publish`` with changes."""
+        """Call ``listener`` after each ``publish`` with changes, from now on."""
         self._listeners.append(listener)
