@@ -67,7 +67,7 @@ function Header({ session, view }) {
   };
   let [tone, word] =
     session?.source === "live" || !session || state !== "connected" ? words[state] : ["", "Saved"];
-  if (state === "connected" && gone(session).length > 0) [tone, word] = ["bad", "Not all there"];
+  if (state === "connected" && gone(session).length > 0) [tone, word] = ["bad", "Not all programs answer"];
   return html`<header class="header">
     <a class="brand" href=${isFile ? here : link("overview")}>
       <${Mark} /><span>Poseidon</span> ${session?.title && html`<span class="cluster name">${session.title}</span>`}
@@ -119,12 +119,12 @@ function gone(session) {
   const lines = [];
   if (solver?.since && solver.state === "unreachable")
     lines.push(
-      `The solver has not answered since ${time(solver.since)} (${solver.target}). No pod is placed meanwhile; rounds and prices are of before.`,
+      `The solver has not answered since ${time(solver.since)} (${solver.target}). No pod is placed until it answers; the rounds and prices shown are older.`,
     );
   if (solver?.state === "refused") lines.push(`The solver refuses the bridge since ${time(solver.since)}.`);
   if (bridge?.answers === false)
     lines.push(
-      `The bridge has shown no figures since ${time(bridge.since)}. If it is gone, no pod is bound meanwhile.`,
+      `The bridge has served no metrics since ${time(bridge.since)}. While it is down, no pod is bound.`,
     );
   return lines;
 }
@@ -152,7 +152,7 @@ function useView(name) {
         wanted &&
         setLoaded({
           name,
-          error: new Error("This view could not be loaded yet; it is tried again when the server answers."),
+          error: new Error("This view could not be loaded; the page tries again when the server answers."),
         }),
     );
     return () => {
@@ -191,7 +191,7 @@ function Warnings({ texts }) {
   const list = html`<ul>${texts.map((text) => html`<li key=${text} class="name">${text}</li>`)}</ul>`;
   if (texts.length <= 2) return html`<div class="card warning">${list}</div>`;
   return html`
-    <details class="card warning"><summary>${many(texts.length, "note")} on what is shown</summary>${list}
+    <details class="card warning"><summary>${many(texts.length, "note")} about what is shown</summary>${list}
   </details>`;
 }
 

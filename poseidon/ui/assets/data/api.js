@@ -51,13 +51,13 @@ function keep(path, entry) {
 
 async function send(path, options) {
   if (isFile)
-    throw new ApiError("This file holds one view, and no more; a running dashboard has the others.", 404);
+    throw new ApiError("This file contains only one view; a running dashboard shows the others.", 404);
   let response;
   try {
     response = await fetch(BASE + path, { credentials: "same-origin", cache: "no-store", ...options });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError("No answer from the server of this page.", 0);
+    throw new ApiError("The dashboard's server does not answer.", 0);
   }
   compareClocks(response);
   if (response.ok || response.status === 304) return response;

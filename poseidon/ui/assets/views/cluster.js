@@ -32,7 +32,7 @@ function Settings({ data, query, metric, sought, seek }) {
     />
     <${Select}
       label="Scale"
-      options=${[["", "as far as it goes"], ...SCALES.map((end) => [String(end), `0 to ${end / 10} %`])]}
+      options=${[["", "0 to the maximum"], ...SCALES.map((end) => [String(end), `0 to ${end / 10} %`])]}
       value=${query.scale ?? ""}
       choose=${(scale) => adjust({ scale }, { replace: true })}
     />
@@ -41,7 +41,7 @@ function Settings({ data, query, metric, sought, seek }) {
       html`
         <${Select}
           label="Group by"
-          options=${data.levels.map((key) => [key, key || "all nodes in one"])}
+          options=${data.levels.map((key) => [key, key || "one group of all nodes"])}
           value=${data.level}
           choose=${(level) => adjust({ level: level || "none" }, { replace: true })}
         />`
@@ -99,7 +99,7 @@ function Groups({ data }) {
     return [name || "all nodes", count(members.length), mean(nodes.cpu), mean(nodes.memory)];
   });
   return html`<aside class="card panel idle" aria-label="Groups of nodes">
-    <header><h2>Groups</h2><span class="muted small">mean of nodes, requested</span></header>
+    <header><h2>Groups</h2><span class="muted small">requested, mean over nodes</span></header>
     <div class="body">
       <table class="bare">
         <${Head} columns=${["Group", ["Nodes", "number"], ["CPU", "number"], ["Memory", "number"]]} />
@@ -113,7 +113,7 @@ function Groups({ data }) {
         </tbody>
       </table>
       ${groups.length > MOST_GROUPS && html`<p class="muted small">and ${count(groups.length - MOST_GROUPS)} more</p>`}
-      <p class="muted small">A node shows its resources, pods and history here.</p>
+      <p class="muted small">Select a node to see its resources, pods and history here.</p>
     </div>
   </aside>`;
 }

@@ -66,13 +66,13 @@ function Cure({ cure, place }) {
     <div>
       <p class="what name">${cure.text} <${Badge}>${cure.kind}<//></p>
       <p class="small">
-        <span class="muted">Costs others:</span> <span class="name">${cure.others || "nothing"}
+        <span class="muted">Effect on other pods:</span> <span class="name">${cure.others || "nothing"}
       </span>
       </p>
       ${
         cure.node &&
         html`
-          <p class="small"><span class="muted">It would then fit on</span> <${NodeLink} name=${cure.node} />
+          <p class="small"><span class="muted">The pod would fit on</span> <${NodeLink} name=${cure.node} />
         </p>`
       }
       ${
@@ -97,7 +97,7 @@ function Cure({ cure, place }) {
             ${
               move.to
                 ? html`<span class="muted"> to </span><${NodeLink} name=${move.to} />`
-                : html`<span class="muted"> waits then</span>`
+                : html`<span class="muted"> waits afterwards</span>`
             }
           </li>`,
         )}
@@ -120,14 +120,14 @@ export function Cures({ pod, auto = false }) {
       !auto &&
       html`
         <button class="button ${done ? "" : "main-action"}" onClick=${start}>
-          ${done ? "Work out again" : "Cheapest cures"}
+          ${done ? "Search again" : "Cheapest cures"}
       </button>`
     }
     ${
       working &&
       html`<div class="progress">
       <span class="spinner" aria-hidden="true"></span>
-      <span>${found?.progress || (found?.state === "waiting" ? "Waiting for its turn" : "Working out cures")}</span>
+      <span>${found?.progress || (found?.state === "waiting" ? "Waiting for another search" : "Searching for cures")}</span>
       ${!auto && html`<button class="button quiet" onClick=${stop}>Stop</button>`}
     </div>`
     }
@@ -149,7 +149,7 @@ export function Cures({ pod, auto = false }) {
         <ol class="cure-list" aria-label="Cures, cheapest first">
           ${found.cures.map((cure, i) => html`<${Cure} key=${`${i} ${cure.text}`} cure=${cure} place=${i + 1} />`)}
       </ol>
-      <p class="muted small">As of ${time(found.asOf)}, cheapest first. Nothing is changed by looking at them.</p>`
+      <p class="muted small">As of ${time(found.asOf)}, cheapest first. The search changes nothing in the cluster.</p>`
     }
   </div>`;
 }

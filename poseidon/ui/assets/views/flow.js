@@ -24,20 +24,20 @@ function RoundPicker({ flow, pinned }) {
   return html`<span class="field">
     <button
       class="button quiet icon"
-      aria-label="The round before"
+      aria-label="Previous round"
       disabled=${here <= 0}
       onClick=${() => to(rounds[here - 1])}>‹</button>
     <${Select} label="Round" options=${options} value=${pinned ? String(flow.round) : ""} choose=${to} />
     <button
       class="button quiet icon"
-      aria-label="The next round"
+      aria-label="Next round"
       disabled=${here < 0 || here >= rounds.length - 1}
       onClick=${() => to(rounds[here + 1])}>›</button>
   </span>`;
 }
 
 function groupingName(key) {
-  return key === "" ? "all machines in one" : key;
+  return key === "" ? "one group of all machines" : key;
 }
 
 function Title({ flow, query }) {
@@ -51,8 +51,8 @@ function Title({ flow, query }) {
         ? html`
         <${Badge}
           tone="good"
-          title="Cost ${points(flow.cost)}: certified as an optimum of the full network; at most ${gap(flow.gap)} of it is for rules">flow certified<//>`
-        : html`<${Badge} tone="warn">not certified: ≤ ${gap(flow.gap)} to save<//>`
+          title="Cost ${points(flow.cost)}: certified as an optimum of the full network; at most ${gap(flow.gap)} of the cost is due to rules between pods">flow certified<//>`
+        : html`<${Badge} tone="warn">not certified: ≤ ${gap(flow.gap)} could be saved<//>`
     }
     <div class="settings">
       <${Choices} label="Show as" options=${[
@@ -105,7 +105,7 @@ function NoFlow() {
 
 function NotKept({ round }) {
   return html`<${Empty} title="The flow of round ${round} is not kept">
-    Those of the last rounds that were looked at are. <a href=${link("flow")}>The newest round</a>
+    Only flows of recent rounds that somebody looked at are kept. <a href=${link("flow")}>The newest round</a>
   <//>`;
 }
 

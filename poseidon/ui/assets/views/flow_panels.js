@@ -73,7 +73,7 @@ function ClassBody({ node, flow }) {
         ${
           data.price === null
             ? html`<span class="muted">not known</span>`
-            : `${points(data.price)} points: what one pod less would save`
+            : `${points(data.price)} points, which one pod less would save`
         }
       </dd>
       <dt>Owner</dt>
@@ -86,7 +86,7 @@ function ClassBody({ node, flow }) {
           .map(([resource, amount]) => `${resource} ${amount}`)
           .join(", ") || "nothing"
       }</dd>
-      <dt>Open to it</dt>
+      <dt>Machines it may use</dt>
       <dd>${many(data.open, "machine")}</dd>
       ${
         data.placed < data.tasks &&
@@ -110,7 +110,7 @@ function ClassBody({ node, flow }) {
     <${Section} title="Arcs" hint="${many(data.total, "machine")}, dearest first; cost by model">
       ${
         data.arcs.length === 0
-          ? html`<p class="muted small">No machine is open to it.</p>`
+          ? html`<p class="muted small">This class may use no machine.</p>`
           : html`<${StackLegend} names=${models} /><${Arcs} arcs=${data.arcs} models=${models} most=${most} />`
       }
       <${Pages} offset=${offset} limit=${PAGE} total=${data.total} turn=${setOffset} noun="arcs" />
@@ -172,7 +172,7 @@ function ConstraintBody({ node, flow, choose }) {
   ];
   return html`<p class="muted">${node.sub}</p>
     <${Section} title="Machines that refuse them" hint="when the round had ended"><${Refusals} refusals=${data.refusals} /><//>
-    <${Section} title="Classes that wait for it" hint=${many(data.classes.length, "class", "classes")}>
+    <${Section} title="Classes that wait because of it" hint=${many(data.classes.length, "class", "classes")}>
       <${Classes} classes=${data.classes} choose=${choose} flow=${flow} columns=${columns} />
     <//>`;
 }
@@ -190,7 +190,7 @@ function MachinesBody({ node, flow, choose }) {
       <dd>${count(data.machines)}, ${count(data.saturated)} of them saturated</dd>
       <dt>Room for</dt>
       <dd>${many(data.room, "more pod")}</dd>
-      <dt>Dearest place</dt>
+      <dt>Highest price</dt>
       <dd>${points(data.priceMost)} points</dd>
     </dl>
     <${Section} title="Machines" hint="dearest first">
@@ -234,11 +234,11 @@ function OutcomeBody({ node, flow, choose }) {
     <p>
       ${many(node.tasks, "pod")} ${
         node.id === "waiting"
-          ? html`found no place in this round. <a href=${link("pending")}>Pending pods</a>`
-          : "got a place in this round."
+          ? html`got no node in this round. <a href=${link("pending")}>Pending pods</a>`
+          : "got a node in this round."
       }
   </p>
-    <${Section} title=${node.id === "waiting" ? "Kept back by" : "On"}>
+    <${Section} title=${node.id === "waiting" ? "Why they wait" : "Placed on"}>
       <ul class="reasons">
         ${into.map(
           (each) => html`<li key=${each.source}>

@@ -47,7 +47,7 @@ function Gangs({ gangs }) {
 
 function Trees({ trees }) {
   if (!trees.length)
-    return html`<${Empty} title="No trees">Gangs that share out over blocks, racks and nodes are shown here.<//>`;
+    return html`<${Empty} title="No trees">Gangs that are distributed over blocks, racks and nodes are shown here.<//>`;
   return html`<div class="stack padded">
     ${trees.map(
       (tree) => html`<section key=${tree.group} class="tree">
@@ -103,7 +103,7 @@ function Application({ application }) {
           </tbody>
         </table>
       </div>
-      <div class="scroll" tabindex="0" role="region" aria-label="Edges and what they cost">
+      <div class="scroll" tabindex="0" role="region" aria-label="Pairs of workloads and the cost of their traffic">
         <table class="bare">
           <${Head} columns=${["Edge", "Cost", ["Cost", "number unseen"], ["At most", "number"], "Kept"]} />
           <tbody>

@@ -180,7 +180,7 @@ function Body({ node, offset, setOffset, now }) {
     }
     ${
       node.nominated.length > 0 &&
-      html`<${Section} title="Reserved for" hint="pods that others make way for">
+      html`<${Section} title="Reserved for" hint="pods for which other pods are evicted">
       ${node.nominated.map((pod) => html`<div key=${pod}><a class="name" href=${podLink(pod)}>${pod}</a></div>`)}
     <//>`
     }

@@ -46,7 +46,7 @@ function Tiles({ data }) {
     <${Tile}
       label="Bound per second"
       value=${rate(figures?.boundPerSecond)}
-      sub=${figures ? `${count(figures.bindingsInFlight)} bindings in flight` : "the bridge shows no figures"}
+      sub=${figures ? `${count(figures.bindingsInFlight)} bindings in flight` : "the bridge serves no metrics"}
     />
     <${Tile}
       label="Creation to binding"
@@ -151,7 +151,7 @@ function Programs({ data }) {
         <dd>${rate(figures.roundsPerSecond)}</dd>
         <dt>Arcs</dt>
         <dd>${count(figures.arcs)}</dd>
-        <dt>Solver's answer</dt>
+        <dt>Sent to placed</dt>
         <dd>${within(figures.seconds.answer)}</dd>
         <dt>Binding</dt>
         <dd>${within(figures.seconds.binding)}</dd>

@@ -78,8 +78,8 @@ export function Instead({ state, tall }) {
 }
 
 const WHY_NOT = {
-  manifests: "Files of manifests do not tell this; a running pair does.",
-  rounds: "Saved rounds do not tell this; a running pair does.",
+  manifests: "Manifests do not contain this; the dashboard of a running cluster shows it.",
+  rounds: "Saved rounds do not contain this; the dashboard of a running cluster shows it.",
   live: "The running programs do not provide this: they may be of an older version, or unreachable.",
 };
 

@@ -27,7 +27,7 @@ function PodsOf({ group, by, cures }) {
           <th scope="col">Pod</th>
           <th scope="col">${by === "class" ? "Reason" : "Class"}
         </th>
-          <th scope="col" class="number">Waits for</th>
+          <th scope="col" class="number">Waiting time</th>
           ${cures && html`<th scope="col"><span class="unseen">Cures</span></th>`}
         </tr>
       </thead>
@@ -59,7 +59,7 @@ function PodsOf({ group, by, cures }) {
 
 function Ages({ group }) {
   const now = useNow();
-  return html`<span class="ages muted small">oldest ${age(group.oldestSince, now)}, half over ${age(group.medianSince, now)}</span>`;
+  return html`<span class="ages muted small">oldest ${age(group.oldestSince, now)}, median ${age(group.medianSince, now)}</span>`;
 }
 
 function Group({ group, by, most, open, toggle, cures }) {
@@ -98,7 +98,7 @@ function Group({ group, by, most, open, toggle, cures }) {
         html`
           <div class="group-cures">
             <p
-              class="muted small">What would make one of them fit, by the example of <a
+              class="muted small">What would make one of them fit, searched for the pod <a
                 class="name"
                 href=${podLink(group.examples[0])}>
                 <${Name} text=${group.examples[0]} />

@@ -75,7 +75,7 @@ function Price({ data }) {
   const values = { ...price.models, "price of the place": price.machinePrice };
   return html`
     <${Card}
-      title="What it paid"
+      title="Cost of its placement"
       sub="points"
       end=${html`<a href=${link("flow", { round: price.round })}>Round ${price.round}</a>`}>
     <p class="price">
@@ -87,7 +87,7 @@ function Price({ data }) {
     <${StackLegend} names=${all} values=${values} />
     ${
       price.dearer !== null &&
-      html`<p class="muted small">The runner-up would have been ${points(price.dearer)} points dearer.</p>`
+      html`<p class="muted small">The next best node would have cost ${points(price.dearer)} points more.</p>`
     }
   <//>`;
 }
@@ -138,7 +138,7 @@ function Verdicts({ data }) {
           </table>
         </div>`
       }
-      ${verdicts.nodes.length === 0 && html`<${Empty} tight title="No node is feasible">Why not stands below.<//>`}
+      ${verdicts.nodes.length === 0 && html`<${Empty} tight title="No node is feasible">The reasons are listed below.<//>`}
     <//>
     ${verdicts.refusals.length > 0 && html`<${Refusals} refusals=${verdicts.refusals} />`}`;
 }
@@ -200,7 +200,7 @@ function Facts({ data, now, queues }) {
         queues &&
         data.class &&
         html`<dt>Queue</dt>
-        <dd><a href=${link("queues", { workload: data.class })}>Find it among queues</a></dd>`
+        <dd><a href=${link("queues", { workload: data.class })}>Show it in its queue</a></dd>`
       }
       ${data.group && html`<dt>Group</dt><dd><a href=${link("groups")}><${Name} text=${data.group} /></a></dd>`}
     </dl>
@@ -227,7 +227,7 @@ function Claims({ claims }) {
 }
 
 function Room({ room }) {
-  return html`<${Card} title="Who took the room">
+  return html`<${Card} title="Pods in the way">
     <table class="bare">
       <${Head} columns=${["Pod or class", "Node", ["Pods", "number"]]} />
       <tbody>
@@ -253,7 +253,7 @@ function Story({ story }) {
   return html`<${Card} title="Story">
     ${
       story.length === 0
-        ? html`<p class="muted">Nothing has been seen of it yet.</p>`
+        ? html`<p class="muted">No event of this pod has been seen yet.</p>`
         : html`<ol class="story">
           ${story.map(
             (each, i) =>

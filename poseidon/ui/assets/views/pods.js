@@ -108,7 +108,7 @@ function PodList({ query }) {
 
 function Rows({ items, now }) {
   return html`<table>
-    <${Head} columns=${["Pod", "Phase", "Node or reason", ["Age", "number"], ["So for", "number"]]} />
+    <${Head} columns=${["Pod", "Phase", "Node or reason", ["Age", "number"], ["In phase for", "number"]]} />
     <tbody>
       ${items.map(
         (pod) => html`<tr key=${pod.name}>

@@ -66,12 +66,12 @@ function useStarts(queue) {
 
 /** Why the last look of the server has failed, null if it has not. */
 function problem(data) {
-  return data?.error ? { message: `The queues could not be looked at: ${data.error}` } : null;
+  return data?.error ? { message: `The queues could not be read: ${data.error}` } : null;
 }
 
 function AsOf({ data }) {
   if (!data.asOf) return html`<span class="sub">reading the queues</span>`;
-  return html`<span class="sub">as of ${time(data.asOf)}${data.state === "working" ? ", looking again" : ""}</span>`;
+  return html`<span class="sub">as of ${time(data.asOf)}${data.state === "working" ? ", reading them again" : ""}</span>`;
 }
 
 const AMOUNTS = ["nominal", "used", "borrowed", "lent"];
@@ -112,8 +112,8 @@ function StartCells({ found }) {
 }
 
 const START_COLUMNS = [
-  ["First in", "number"],
-  ["Last in", "number"],
+  ["First starts in", "number"],
+  ["Last starts in", "number"],
 ];
 
 function QueueRows({ queue, starts }) {
@@ -198,7 +198,7 @@ function Uses({ queue }) {
 function Workloads({ data, workload, starts, turn }) {
   const now = useNow();
   if (!data.total)
-    return html`<${Empty} title="Nothing waits">All workloads of this queue have nodes, or get some.<//>`;
+    return html`<${Empty} title="Nothing waits">All workloads of this queue have nodes, or will get them.<//>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Waiting workloads in their order">
       <table>
         <${Head}

@@ -18,7 +18,7 @@ function total(round) {
 }
 
 export function proof(round) {
-  return round.certified ? "flow certified" : `not certified: ≤ ${gap(round.gap)} to save`;
+  return round.certified ? "flow certified" : `not certified: ≤ ${gap(round.gap)} could be saved`;
 }
 
 function said(round) {

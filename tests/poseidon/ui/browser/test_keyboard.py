@@ -17,7 +17,7 @@ async def test_a_slash_finds_a_pod_from_everywhere(page):
     assert await page.value("document.activeElement.getAttribute('aria-activedescendant')") == "found-0"
     await page.key("Enter")
     await page.until("location.hash === '#/pods/research/web-front-00001'")
-    await page.shows("What it paid")
+    await page.shows("Cost of its placement")
 
 
 async def test_enter_without_a_choice_lists_all_that_match(page):

@@ -80,7 +80,7 @@ async def test_the_heat_map_keeps_its_place_when_a_node_is_opened(page, server):
     await page.shows("What happened")
     assert await page.value(place) == before
     await page.key("Escape")
-    await page.shows("mean of nodes, requested")
+    await page.shows("requested, mean over nodes")
     assert await page.value(place) == before
 
 
@@ -95,7 +95,7 @@ async def test_data_stay_while_the_server_is_gone_and_come_again_with_it(page, s
     assert await page.value("document.body.innerText.includes('Insufficient cpu')")
     assert "Disconnected" in await page.value("document.getElementById('announcements').textContent")
     await page.value("location.hash = '#/groups'")
-    await page.shows("No answer from the server")
+    await page.shows("The dashboard's server does not answer")
     await server.start(server.port)
     await page.shows("research/web-front-1", seconds=20)
     await page.until("!document.body.innerText.includes('Disconnected')")

@@ -21,7 +21,7 @@ async def test_a_queue_opens_to_its_workloads_and_expected_starts(page):
     await press_enter_on(
         page, "[...document.querySelectorAll('main button')].find((e) => e.textContent.includes('start'))"
     )
-    await page.shows("Last in")
+    await page.shows("Last starts in")
     await page.shows("2h")
     await press_enter_on(page, "document.querySelector('main a[href*=team-vision]')")
     await page.until("location.hash === '#/queues/ClusterQueue%2Fteam-vision'")

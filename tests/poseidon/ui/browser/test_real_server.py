@@ -50,7 +50,7 @@ async def test_all_views_show_what_the_plan_came_to(page):
     await page.type("frontend-0")
     await page.shows("boutique/frontend-0")
     await page.key("Enter")
-    await page.shows("What it paid")
+    await page.shows("Cost of its placement")
     await page.shows("node(s) were unschedulable")
     await page.value("location.hash = '#/groups'")
     await page.shows("No gangs")

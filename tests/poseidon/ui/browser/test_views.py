@@ -45,9 +45,9 @@ VIEWS = {
         "Why the other pods wait",
         "didn't match pod anti-affinity rules",
     ],
-    "#/flow?at=k2&round=1100": ["Machines that refuse them", "9,712", "Classes that wait for it"],
+    "#/flow?at=k2&round=1100": ["Machines that refuse them", "9,712", "Classes that wait because of it"],
     "#/flow?at=g1&round=1100": ["2,000, 1,422 of them saturated", "310 more pods", "Classes placed there"],
-    "#/flow?at=waiting&round=1100": ["found no place in this round", "Kept back by"],
+    "#/flow?at=waiting&round=1100": ["got no node in this round", "Why they wait"],
     "#/cluster": ["10,000 nodes", "over a threshold", "CPU requested"],
     "#/cluster?scale=100": ["10,000 nodes", "0 to 10 %"],
     "#/cluster?as=table&level=topology.example.com/rack": ["rack-", "1 to 100 of 10,000"],
@@ -68,7 +68,7 @@ VIEWS = {
     "#/pods": ["research/train-large-00000", "1 to 50 of 6,406"],
     "#/pods?q=spark-exec&phase=pending": ["research/spark-exec-00001"],
     "#/pods/research/web-front-1": [
-        "What it paid",
+        "Cost of its placement",
         "price of the place",
         "runner-up",
         "chosen",
@@ -81,7 +81,7 @@ VIEWS = {
     "#/pods/research/train-large-1": [
         "Why it waits",
         "6120 Insufficient cpu",
-        "Who took the room",
+        "Pods in the way",
         "told to the solver",
         "Cheapest cures",
     ],
@@ -196,10 +196,10 @@ async def test_every_view_says_at_its_top_that_a_program_has_gone(page, server):
         )
         await page.shows("The solver has not answered since")
         assert await page.value(f"{top} < document.querySelector('main').getBoundingClientRect().top + 1")
-        await page.shows("Not all there")
+        await page.shows("Not all programs answer")
     server.solver, server.bridge = {**server.solver, "state": "connected"}, {"answers": False, "since": 1.0}
     server.change()
-    await page.shows("The bridge has shown no figures since")
+    await page.shows("The bridge has served no metrics since")
     server.bridge = {"answers": True, "since": 2.0}
     server.change()
     await page.until("!document.querySelector('.banner.gone')")
@@ -258,7 +258,7 @@ async def test_the_way_from_the_start_page_to_a_cure_is_three_clicks(page):
     await page.open("")
     await page.click("main a", "Insufficient nvidia.com/gpu")
     await page.click("button", "Cheapest cures")
-    await page.shows("Costs others: 1 pod is moved")
+    await page.shows("Effect on other pods: 1 pod is moved")
     await page.shows("spec.containers[0].resources.requests.cpu: 4 -> 3500m")
 
 
