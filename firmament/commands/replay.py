@@ -28,8 +28,8 @@ def replay(path: Path, output: str) -> None:
 
     This process solves the same problem with the same options. For small networks, networkx, which shares no code
     with the solver, computes the least cost as well. The exit status is 0 if every placement is the same as before
-    and every flow has the least cost that networkx finds. It is 1 if a placement or a cost differs, and 2 if a round
-    cannot be read or solved.
+    and every flow has the least cost that networkx finds. The exit status is 1 if a placement or a cost differs, and
+    2 if a round cannot be read or solved.
     """
     from firmament.saved_rounds import SavedRoundError
     from firmament.solvers.base import SolverError

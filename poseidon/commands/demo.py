@@ -71,7 +71,7 @@ def demo(
     """Schedule an example application on a simulated cluster, with the real processes.
 
     The command starts a simulated cluster, the solver and the bridge, each as a process, and waits until all pods are
-    bound. Then it prints figures that it reads from the cluster's API.
+    bound. When all pods are bound, the command prints figures that it reads from the cluster's API.
     """
     for number in _SIGNALS:
         signal.signal(number, _interrupt)

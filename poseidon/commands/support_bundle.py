@@ -70,8 +70,8 @@ def support_bundle(
 ) -> None:
     """Write FILE, an archive (.tar.gz) of the cluster's objects and the programs' state, without secrets.
 
-    The archive holds the objects that placement reads. The command changes nothing in the cluster. It leaves out what
-    it cannot read, and says so.
+    The archive holds the objects that placement reads. The command changes nothing in the cluster. The command leaves
+    out what it cannot read, and says so.
     """
     from poseidon.live.support_bundle import archive, round_parts
 

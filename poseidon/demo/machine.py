@@ -20,7 +20,7 @@ class MachineUse:
     """How busy the machine was.
 
     ``busy`` is the used share of all cores' time, 0 to 1; ``load`` is the mean number of runnable processes in the
-    last minute. Each is None if unknown.
+    last minute. A figure is None if it is unknown.
     """
 
     cores: int

@@ -2,7 +2,7 @@
 
 Every few seconds, a batch of pods arrives; its pods end by themselves. Three scenes follow each other: a gang, a
 shortage of GPUs, and a node that is drained and returns. One pod fits on no node. A simulated cluster has no
-controllers of pods. So this module removes pods that have ended, and replaces evicted ones.
+controllers of pods. This module therefore removes pods that have ended, and replaces evicted ones.
 """
 
 from __future__ import annotations

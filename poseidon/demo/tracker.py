@@ -49,7 +49,7 @@ class PodTracker:
     def about_to_create(self, names: Iterable[PodName]) -> None:
         """Announce pods that are about to be created.
 
-        Their time to binding counts from now on, including the request.
+        The pods' time to binding counts from now on, including the request that creates them.
         """
         now = self._clock()
         self._lives.update((name, _Life(now)) for name in names)
@@ -111,7 +111,7 @@ class PodTracker:
     def reasons(self) -> dict[str, int]:
         """Return the number of waiting pods by the first sentence of their messages.
 
-        The rest differs from pod to pod.
+        The rest of the messages differs from pod to pod.
         """
         messages = (self._lives[name].message for name in self._waiting)
         firsts = (message.partition(". ") for message in messages)

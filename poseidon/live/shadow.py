@@ -1,8 +1,8 @@
 """Watches another scheduler, and asks the running solver on which nodes the pods that it binds would cost less.
 
-The module places no pod and writes nothing. A solver judges a running pod as if the pod were waiting. So it is asked
-about each pod right after the binding, one pod at a time. What a joint placement of several pods would have saved
-stays unknown.
+The module places no pod and writes nothing. A solver judges a running pod as if the pod were waiting. The solver is
+therefore asked about each pod right after the binding, one pod at a time. What a joint placement of several pods
+would have saved stays unknown.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Observation(NamedTuple):
     def saving(self) -> float:
         """Points by which ``best`` would have cost less.
 
-        0 if ``node`` was as good, or if the solver refuses ``node``.
+        The saving is 0 if ``node`` was as good, or if the solver refuses ``node``.
         """
         if self.reasons or not self.best:
             return 0.0

@@ -126,7 +126,7 @@ def read_documents(
     files. If ``kustomize`` or ``kubectl`` is installed, kustomizations in the folders of ``paths`` are built; what
     they make replaces the files that they use. The folders ``kustomized`` have kustomizations that must be built.
     Unreadable files, and documents of named files that are no objects, are added to ``defects`` as ``file: what is
-    wrong; what to do``. Such documents in folders are added to ``warnings``.
+    wrong; what to do``. Documents in folders that are no objects are added to ``warnings``.
     """
     for path in paths:
         if isinstance(path, GivenText):

@@ -1,6 +1,7 @@
 """Builds kustomizations, and finds the files that they use.
 
-The programs ``kustomize`` or ``kubectl`` do the building. Without them, the files are read as they are.
+The programs ``kustomize`` or ``kubectl`` do the building. If neither program is installed, the files are read as they
+are.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Parses YAML as kubectl does.
 
 Plain scalars become null, booleans, integers and floats, never dates or base-60 numbers. The library libyaml parses
-if PyYAML was built with it. It is an error if a mapping has a key twice, because one of the values would be lost. It
-is also an error if aliases multiply the size of the text's values.
+if PyYAML was built with it. A mapping with the same key twice is an error, because one of the values would be lost.
+Aliases that multiply the size of the text's values are an error, too.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class YamlTextError(ValueError):
 def parse_yaml(text: str) -> list[Any]:
     """Return the values of all documents, None for an empty document.
 
-    Raise ``YamlTextError`` if the text is not YAML.
+    Raises ``YamlTextError`` if the text is not YAML.
     """
     try:
         if _may_be_deep(text):
@@ -72,7 +72,7 @@ def _place(mark: Mark | LibyamlMark | None) -> str:
 def _may_be_deep(text: str) -> bool:
     """Return whether values may be nested deeper than ``MOST_LEVELS``.
 
-    This does not parse, and is nearly never true.
+    The function does not parse the text, and the answer is nearly always no.
     """
     if _DEEP_BLOCK.search(text):
         return True

@@ -173,10 +173,10 @@ def build_offline_cluster(
     """Pass all manifests to the state of a bridge, and the events that it makes of them to a new solver.
 
     All pending pods take part, or only those of ``scheduler_names`` if any are given. ``now`` (seconds since the
-    epoch) is the creation time of objects that state none. It is also the solver's constant time, unless a ``clock``
-    is given. ``simulated`` has the same meaning as for ``EmbeddedScheduler``. Pods that run on a node outside the
-    input are left out with a warning. If the solver refuses objects of a live cluster, they are left out, too; if it
-    refuses objects of files, the function raises ``ManifestError``.
+    epoch) is the creation time of objects that state none. Unless a ``clock`` is given, ``now`` is also the solver's
+    constant time. ``simulated`` has the same meaning as for ``EmbeddedScheduler``. Pods that run on a node outside
+    the input are left out with a warning. If the solver refuses objects of a live cluster, they are left out, too; if
+    it refuses objects of files, the function raises ``ManifestError``.
     """
     scheduler = EmbeddedScheduler(configuration, clock or (lambda: now), simulated=simulated)
     adapted = _adapt(configuration, scheduler_names, is_live=manifests.is_live)
@@ -185,7 +185,8 @@ def build_offline_cluster(
     suspended = manifests.suspended if adapted.queues.enforces("kueue") else ()
     pods = {each.metadata.uid: as_created(each, now) for each in (*manifests.pods, *suspended)}
     refused = manifests.refused
-    # Each scheduler sees only its own pods of a group. So if schedulers are chosen, a group consists of their pods.
+    # Each scheduler sees only its own pods of a group. If schedulers are chosen, a group therefore consists of their
+    # pods.
     state.groups.one_scheduler = bool(scheduler_names)
     feed(
         manifests,

@@ -1,8 +1,8 @@
 """Decides whether a running pod may move to another node, for audits, moves, drained nodes and cures.
 
-A move is an eviction after which the pod's controller creates another pod. So a pod stays if the eviction subresource
-would refuse its eviction, or if nothing would replace the pod. It also stays if tools that empty nodes (kubectl
-drain, cluster-autoscaler, Karpenter) would leave it on its node.
+A move is an eviction after which the pod's controller creates another pod. A pod stays on its node if the eviction
+subresource would refuse its eviction, or if nothing would replace the pod. A pod also stays if tools that empty nodes
+(kubectl drain, cluster-autoscaler, Karpenter) would leave it on its node.
 """
 
 from __future__ import annotations

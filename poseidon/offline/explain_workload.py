@@ -213,7 +213,7 @@ def _find_changes(
 ) -> tuple[tuple[QuotaLack, ...], tuple[AdmissionChange, ...]]:
     """Return what a workload's quota lacks and changes that would admit the workload.
 
-    ``ahead`` has the pods before it.
+    ``ahead`` has the pods that are ahead of the workload in its queue.
     """
     book, waiting = cluster.state.queues, standing.waiting
     quota = book.quotas.get(standing.queue) if book is not None else None
@@ -238,8 +238,8 @@ def _find_changes(
 class _AvailableQuota:
     """Answers how much of a quota is available for a flavor and resource.
 
-    The solver reports no amount for a resource of which the quota neither uses nor owns anything. Then the quota's
-    limit counts as available, because the quotas above it might lend that much.
+    The solver reports no amount for a resource of which the quota neither uses nor owns anything. For such a
+    resource, the quota's limit counts as available, because the quotas above it might lend that much.
     """
 
     def __init__(self, cluster: OfflineCluster, quota: QuotaNode) -> None:

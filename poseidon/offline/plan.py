@@ -26,7 +26,7 @@ NO_NODES = "0/0 nodes are available: no nodes available to schedule pods."
 """kube-scheduler's words for a cluster without nodes."""
 
 _MAX_ROUNDS = 100
-"""Limit on rounds; most plans need one. It ends a plan whose solver asks for rounds without end."""
+"""Limit on rounds; most plans need one. The limit ends a plan whose solver asks for rounds without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Binding:
     def as_json(self) -> dict[str, Any]:
         """Return the binding as the JSON object that the documents describe.
 
-        Empty ``devices`` and ``annotations`` are left out.
+        The object has no key ``devices`` or ``annotations`` if their value is empty.
         """
         found = asdict(self)
         return {key: value for key, value in found.items() if value or key not in ("devices", "annotations")}
@@ -156,7 +156,7 @@ class Plan:
     draw: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     """Function that draws the first round's network as SVG below a given title.
 
-    It raises ``ValueError`` if there is no network, or if the network is too large to draw.
+    The function raises ``ValueError`` if there is no network, or if the network is too large to draw.
     """
 
     @property
@@ -168,7 +168,7 @@ class Plan:
     def as_json(self) -> dict[str, Any]:
         """Return the plan as the JSON object that the documents describe.
 
-        Only ``networkCost`` and ``queues`` may be missing.
+        Only the keys ``networkCost`` and ``queues`` may be missing.
         """
         figures = asdict(self.round)
         network_cost, seconds = figures.pop("network_cost"), figures.pop("seconds")
@@ -230,7 +230,7 @@ def make_plan(
 def schedule_pods(cluster: OfflineCluster, manifests: Manifests) -> Plan:
     """Schedule the waiting pods of ``cluster``, which was built from ``manifests``.
 
-    Afterwards they are placed in it.
+    Afterwards, ``cluster`` has these pods on their nodes.
     """
     outcome = _Outcome(cluster)
     scheduler, known = cluster.scheduler, cluster.state.gangs

@@ -26,8 +26,8 @@ def apply_events(
     """Apply events to the solver; return one line per event that the solver refuses.
 
     Refused events are left out now and later, because ``state`` notes them. If the events do not describe a live
-    cluster (``is_live``), the function raises ``ManifestError`` with these lines. It raises ``ValueError`` for a
-    fault that no single event causes.
+    cluster (``is_live``), the function raises ``ManifestError`` with these lines. The function raises ``ValueError``
+    for a fault that no single event causes.
     """
     lines: list[str] = []
     for _ in range(_MOST_PASSES):

@@ -1,7 +1,8 @@
 """Records the messages to and from a solver: the event loop queues entries, a thread compresses and writes them.
 
-The recorded messages are those of the protocol. They contain only what placement reads: no environment variables, no
-commands, no content of Secrets. If the disk is slow or full, entries are lost, but bindings are never delayed.
+The recorded messages are those of the protocol. The messages contain only what placement reads: no environment
+variables, no commands, no content of Secrets. If the disk is slow or full, entries are lost, but bindings are never
+delayed.
 """
 
 from __future__ import annotations
@@ -186,9 +187,9 @@ class _WriterThread:
                 self._full_file = self._begun_files
 
     def _try(self, work: Callable[[], None]) -> None:
-        """Write something.
+        """Call a function that writes to the file.
 
-        Of several failures in a row, log only the first, and go on, because the next file may succeed.
+        If several calls in a row fail, only the first failure is logged, because the next file may succeed.
         """
         try:
             work()

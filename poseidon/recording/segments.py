@@ -2,8 +2,8 @@
 
 A file whose end is missing is read as far as it goes.
 
-A folder has files ``recording-NUMBER``, numbered in the order of writing. Each file begins with the whole known
-state. So the oldest file can be deleted when all files together would exceed the limit.
+A folder has files ``recording-NUMBER``, numbered in the order of writing. Each file of a recording begins with the
+whole known state. The oldest file can therefore be deleted when all files together would exceed the limit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tracks the state of the cluster that a bridge has sent to a solver.
 
-Each file of a recording begins with this state.
+Each file of a recording begins with the state that the bridge has sent so far.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class ClusterAccess:
     async def uncordon(self, node: str, failed_in: str = "") -> None:
         """Uncordon a node that was not freed.
 
-        ``failed_in`` is the digest of the state in which freeing it failed, else "".
+        ``failed_in`` is the digest of the cluster's state in which freeing the node failed, or "".
         """
         annotations = {FREED: None, **({NOT_FREED: failed_in} if failed_in else {})}
         await self._mark(node, {"unschedulable": None}, annotations)

@@ -1,10 +1,11 @@
 """Carries out moves, wave by wave: announces each move, evicts the pod, and waits until its replacement has a node.
 
-The cluster may have changed since it was planned. So before each move, the pod must still be where the plan has it,
-and the target node must accept pods and have room. If a replacement waits too long, its wave stops: no further pod is
-evicted. If the old node was cordoned for the moves, it is uncordoned, so that the replacement can run there. If a
-replacement gets no node in time, or gets the old node, no further wave begins. So any fault costs at most the pods of
-one wave. Nodes to be freed are cordoned before the first wave, and stay cordoned if they become empty.
+The cluster may have changed since it was planned. Before each move, the pod must therefore still be where the plan
+has it, and the target node must accept pods and have room. If a replacement waits too long, its wave stops: no
+further pod is evicted. If the old node was cordoned for the moves, it is uncordoned, so that the replacement can run
+there. If a replacement gets no node in time, or gets the old node, no further wave begins. Any fault therefore costs
+at most the pods of one wave. Nodes to be freed are cordoned before the first wave, and stay cordoned if they become
+empty.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _KEEPING_AWAY = ("NoSchedule", "NoExecute")
 _STUCK_SECONDS = 5.0
 """How many seconds a replacement may be unschedulable before its wave stops.
 
-A scheduler may try only the target at first.
+Until then, a scheduler may have tried only the target node.
 """
 
 _STOPPING = (Result.UNPLACED, Result.RETURNED)
@@ -183,7 +184,7 @@ class Mover:
     async def _evict(self, ref: PodRef, state: _WaveState) -> str:
         """Evict a pod, waiting ``patience`` seconds for its disruption budget.
 
-        Return why it stays, or "" if it leaves.
+        The function returns why the pod stays, or "" if it leaves.
         """
         until = self.wall() + self.patience
         while not state.stopped:
@@ -222,7 +223,7 @@ class Mover:
     ) -> MoveOutcome:
         """Wait until an evicted pod's replacement has a node, or until the time is over.
 
-        Return the outcome of the move.
+        The function returns the outcome of the move.
         """
         deadline = self.wall() + self.patience
         pause, waits_since = _FIRST_LOOK, math.inf

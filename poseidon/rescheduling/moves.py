@@ -90,9 +90,9 @@ def divide_into_waves(
     """Divide moves into waves of at most ``at_once`` moves, those that save most first, otherwise in the given order.
 
     The first wave has only one move, as a test. ``free`` has the free amounts before the first wave, by node and
-    resource. Within a wave, each pod takes room on its target before any pod leaves its old node. So no node is
-    overcommitted, whatever the order in which the wave's moves happen. Moves that wait for each other in a circle are
-    added to ``left``.
+    resource. Within a wave, each pod takes room on its target before any pod leaves its old node. No node is
+    therefore overcommitted, whatever the order in which the wave's moves happen. Moves that wait for each other in a
+    circle are added to ``left``.
     """
     room = {node: Counter(amounts) for node, amounts in free.items()}
     waiting = sorted(moves, key=lambda each: -each.saves)

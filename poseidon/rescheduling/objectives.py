@@ -55,7 +55,7 @@ class ObjectiveOptions:
 class Wanted:
     """A pod (uid) that has to move to the node ``target``.
 
-    ``saves`` is in points, 0 if the aim is not to save costs.
+    ``saves`` is what the move saves in points, 0 if the aim is not to save costs.
     """
 
     uid: str

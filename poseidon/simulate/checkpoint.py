@@ -14,7 +14,10 @@ from typing import Any
 from poseidon.simulate.engine import Simulation
 
 _BEGINS = b"poseidon simulation 2\n"
-"""The first line of a saved simulation. Its number rises whenever the content of a saved simulation changes."""
+"""The first line of a saved simulation.
+
+The number in this line rises whenever the content of a saved simulation changes.
+"""
 
 
 class CheckpointError(ValueError):

@@ -1,10 +1,10 @@
 """Forecasts when waiting tasks start, by continuing a simulation from its present state several times.
 
-Each time, arrivals and run times are drawn at random: arrivals resemble recent ones, run times those of the same
-family of tasks. The run time of a running task is drawn under the condition that the task has run for so long
-already. Nodes neither fail nor are added. The further a round is in the future, the longer the time between rounds.
-Reservations of machines for overtaken tasks last longer in proportion. Tasks are not moved to make room for others of
-their round, because that would take most of the time.
+For each continuation, arrivals and run times are drawn at random: arrivals resemble recent ones, run times those of
+the same family of tasks. The run time of a running task is drawn under the condition that the task has run for so
+long already. Nodes neither fail nor are added. The further a round is in the future, the longer the time between
+rounds. Reservations of machines for overtaken tasks last longer in proportion. Tasks are not moved to make room for
+others of their round, because that would take most of the time.
 """
 
 from __future__ import annotations

@@ -98,8 +98,8 @@ def _count_used(tasks: TaskColumns, machines: SimulatedMachines, requests: Int64
 def measure_fragmentation(free: Int64, requests: Int64, weights: Float64, column: int) -> float:
     """Return the share of a resource's free amount that lies on nodes where a task of the workload does not fit.
 
-    The result is the mean over the kinds of tasks. It generalises to any resource the fragmentation of Weng et al.,
-    "Beware of Fragmentation" (USENIX ATC 2023), section 3. ``free``: int64[M, K]; ``requests``: int64[T, K];
+    The result is the mean over the kinds of tasks. The measure is the fragmentation of Weng et al., "Beware of
+    Fragmentation" (USENIX ATC 2023), section 3, for any resource. ``free``: int64[M, K]; ``requests``: int64[T, K];
     ``weights``: float64[T], which add up to 1. If nothing of the resource is free, the result is 0.
     """
     amounts = np.maximum(free[:, column], 0).astype(np.float64)

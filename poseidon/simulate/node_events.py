@@ -106,7 +106,7 @@ class NodeEvents:
     ) -> NodeChanges:
         """Order as many nodes as the waiting tasks would fill.
 
-        Return the removals of nodes that were empty for long.
+        The function returns the removals of nodes that were empty for long.
         """
         mine = [number for number in self._members[pool.name] if machines.there[number]]
         size = machines.list_offered(machine(next(nodes_of(pool, 0, 1)))[0])

@@ -82,7 +82,7 @@ def simulation_page(report: SimulationReport, title: str) -> str:
 
 
 def write_curves(report: SimulationReport, path: Path) -> None:
-    """Write the curves as a Parquet file with a row per point. This needs the extra ``simulate``."""
+    """Write the curves as a Parquet file with a row per point. Writing Parquet needs the extra ``simulate``."""
     import polars as pl  # polars takes long to import, and few users need it
 
     curves = report.curves

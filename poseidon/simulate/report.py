@@ -96,7 +96,7 @@ class SimulationReport:
     def as_json(self, *, timed: bool = True) -> dict[str, Any]:
         """Return the report as the JSON object that the documents describe.
 
-        If not ``timed``, without the measured times.
+        Unless ``timed``, the object lacks the times that were measured on this machine.
         """
         found = asdict(self)
         if not timed:

@@ -1,15 +1,16 @@
 """Estimates how long tasks run, from the times that they state and from other tasks of their family.
 
-Tasks that still run also count: the time so far is a lower bound. Without them, the tasks that end first, which are
-short, would stand for all (Kaplan and Meier, "Nonparametric estimation from incomplete observations", 1958). Tasks
-that began before the first known end count only from their age at that time, because shorter tasks that began with
-them are already forgotten (Lynden-Bell, "A method of allowing for known observational selection in small samples",
-1971). Estimates from few tasks are uncertain. So each simulated future draws new weights for the tasks, and spreads
-the weight of each over the time since the next shorter one (Banks, "Histospline smoothing the Bayesian bootstrap",
-1988). Tasks that are only similar have less weight, as in the prior of a Dirichlet process (Ferguson, "A Bayesian
-analysis of some nonparametric problems", 1973). Their weights are gamma variables of that shape, which are
-exponential variables for a weight of 1. The longer half of the known tasks tells how much longer than all of them the
-next task may run (Hill, "A simple general approach to inference about the tail of a distribution", 1975).
+Tasks that still run also count: the time so far is a lower bound. If only ended tasks counted, those that end first,
+which are short, would stand for all (Kaplan and Meier, "Nonparametric estimation from incomplete observations",
+1958). Tasks that began before the first known end count only from their age at that time, because shorter tasks that
+began with them are already forgotten (Lynden-Bell, "A method of allowing for known observational selection in small
+samples", 1971). Estimates from few tasks are uncertain. Each simulated future therefore draws new weights for the
+tasks, and spreads the weight of each over the time since the next shorter one (Banks, "Histospline smoothing the
+Bayesian bootstrap", 1988). Tasks that are only similar have less weight, as in the prior of a Dirichlet process
+(Ferguson, "A Bayesian analysis of some nonparametric problems", 1973). The weights of similar tasks are gamma
+variables of that shape, which are exponential variables for a weight of 1. The longer half of the known tasks tells
+how much longer than all of them the next task may run (Hill, "A simple general approach to inference about the tail
+of a distribution", 1975).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class KnownRuns:
     ended_by: Float64
     """float64[R+1]: probability that a task has ended by each of ``seconds``, ascending and below 1.
 
-    Linear between them.
+    Between these times, the probability is linear.
     """
     tail: float
     """Tail index: a task longer than all known ones lasts c times as long with probability c ** (-1 / tail)."""
@@ -71,7 +72,7 @@ class KnownRuns:
     def _find_ended_by(self, elapsed: float, passed: int) -> float:
         """Return the probability that a task has ended by ``elapsed``.
 
-        ``passed`` is how many ``seconds`` are not later.
+        ``passed`` is the number of entries of ``seconds`` that are not later than ``elapsed``.
         """
         before = float(self.ended_by[passed - 1])
         if passed == len(self.seconds):
@@ -140,7 +141,7 @@ class DrawnRuns:
     def draw_left(self, task: int, elapsed: float, random: np.random.Generator) -> float:
         """Draw the remaining run time of a task that has run for ``elapsed`` seconds.
 
-        Infinite if nothing is known of it.
+        The time is infinite if nothing is known of the task.
         """
         return self.draw_run(int(self.of.family[task]), float(self.of.stated[task]), elapsed, random)
 

@@ -215,7 +215,7 @@ def _add_standing(
 
 
 def _find_members(pools: Mapping[str, NodePool], machines: SimulatedMachines) -> dict[str, list[int]]:
-    """Return the machines of each pool, by number, for all ``pools``."""
+    """Return the numbers of the machines of each pool, by name of the pool."""
     return {
         name: [machines.number[f"{name}-{place}"] for place in range(pool.count)]
         for name, pool in pools.items()

@@ -1,7 +1,7 @@
 """Decides what users of the simulated API may do, by tokens of service accounts and role-based access control.
 
 The rules are those of kubernetes.io, "Using RBAC Authorization". Rules only add rights. The module also answers
-access reviews. It does not support aggregated roles, ``nonResourceURLs`` and impersonation.
+access reviews. The module does not support aggregated roles, ``nonResourceURLs`` and impersonation.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class _Grant(NamedTuple):
 
 
 class RoleBasedAccess:
-    """Decides whether a user may do something. It reads roles and bindings again when one of them has been written.
+    """Decides whether a user may do something. Roles and bindings are read again when one of them has been written.
 
     ``used`` has the rights that requests have used, by user.
     """

@@ -146,8 +146,8 @@ async def _serve(
     await cluster.start(host, port, tls=tls)
     background = [asyncio.create_task(each) for each in _simulations(cluster, **simulated)]
     for task in background:
-        # A simulation ends only because of a defect. Then the process ends, too, because a cluster that no longer
-        # runs pods would mislead.
+        # A simulation ends only because of a defect. When a simulation has ended, the process ends, too, because a
+        # cluster that no longer runs pods would mislead.
         task.add_done_callback(lambda _: stopping.set())
     try:
         if kubeconfig is not None:

@@ -38,7 +38,7 @@ def expand(inventory: Inventory) -> Expansion:
     """Return the pods that the controllers of workloads would create.
 
     The pods are named NAME-0, NAME-1, …, without names that are taken; a StatefulSet's pods are named by their
-    ordinals. They have the labels and spec of the workload's template, and the workload as their owner. Workloads
+    ordinals. Each pod has the labels and spec of the workload's template, and the workload as its owner. Workloads
     that are being deleted create no pods.
     """
     expander = _Expander(inventory)
@@ -135,8 +135,8 @@ class _Expander:
                 continue
             key = (metadata.namespace, owner.kind, owner.name)
             if key not in known and owner.kind == "ReplicaSet":
-                # The ReplicaSet is not in the input. Its name consists of the Deployment's name and the template's
-                # hash.
+                # The ReplicaSet is not in the input. A ReplicaSet's name consists of the Deployment's name and the
+                # template's hash.
                 suffix = f"-{metadata.labels.get(_HASH_LABEL, '')}"
                 if len(suffix) > 1 and owner.name.endswith(suffix):
                     deployment = (metadata.namespace, "Deployment", owner.name.removesuffix(suffix))
@@ -168,7 +168,7 @@ class _Expander:
     def _replica_set_of(self, deployment: ObjectMeta) -> tuple[str, ObjectMeta]:
         """Return kind and metadata of the ReplicaSet of a Deployment's new pods.
 
-        Without one, those of the Deployment.
+        If the Deployment has no ReplicaSet, its own kind and metadata are returned.
         """
         key = (deployment.namespace, "Deployment", deployment.name)
         known = [each for _, each in self._replica_sets.get(key, ())]

@@ -59,8 +59,8 @@ FAMILIES: Mapping[tuple[str, str], Reader] = {
 }
 """Readers by API group and kind.
 
-A reader yields sets of pods. It raises ``MalformedObjectError`` if an object is malformed, and ``NotKnownError`` if
-an object outside the input describes the pods.
+A reader yields sets of pods. A reader raises ``MalformedObjectError`` if an object is malformed, and
+``NotKnownError`` if an object outside the input describes the pods.
 """
 
 
@@ -75,7 +75,7 @@ class Families:
     owners: list[tuple[str, ScaledOwner]] = field(default_factory=list)
     """The objects with kind and number of pods.
 
-    Also controllers between an object and its pods that the input lacks.
+    If the input lacks controllers between an object and its pods, these are included.
     """
     suspended: list[Pod] = field(default_factory=list)
     """Pods that are created only when a queue or a user resumes their suspended object."""
@@ -85,8 +85,9 @@ class Families:
 def expand_families(documents: Iterable[Document]) -> Families:
     """Return the pods that controllers of other projects would create for objects in ``documents``.
 
-    Existing pods that an object controls, directly or through another object, are not created again. They are matched
-    with the object's pods by name, by labels, or else in order. A malformed object is left out with a warning.
+    Existing pods that an object controls, directly or through another object, are not created again. Existing pods
+    are matched with the object's pods by name, by labels, or else in order. A malformed object is left out with a
+    warning.
     """
     every = list(documents)
     chosen = [each for each in every if _key(each) in FAMILIES]

@@ -1,6 +1,6 @@
 """Types of an audit's findings: nodes that moves could free, overloaded and hot nodes, misplaced pods, and cures.
 
-The audit changes nothing in the cluster. It works for clusters with any scheduler.
+The audit changes nothing in the cluster. An audit works for clusters with any scheduler.
 """
 
 from __future__ import annotations

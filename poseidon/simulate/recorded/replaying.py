@@ -1,10 +1,10 @@
 """Decides the rounds of a recording again, and compares the decisions with the recorded ones.
 
 Before each round, the solver gets the messages that it had received when the round was recorded, and its clock shows
-the recorded time. So a stream that was recorded from its beginning gives the same decisions. If the beginning of a
-recording was deleted, the solver starts from the recorded state, without its back-offs and reservations. Some solvers
-do not report which messages they had received before a round. Then the round gets all messages that the bridge sent
-before the result came.
+the recorded time. A stream that was recorded from its beginning therefore gives the same decisions. If the beginning
+of a recording was deleted, the solver starts from the recorded state, without its back-offs and reservations. Some
+solvers do not report which messages they had received before a round. A round of such a solver gets all messages that
+the bridge sent before the round's result came.
 """
 
 from __future__ import annotations

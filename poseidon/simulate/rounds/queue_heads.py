@@ -3,8 +3,8 @@
 The head of a queue is its most important gang or pod, and of equally important ones the oldest. If a round refuses a
 head, the head and all gangs and pods of its kind in that queue are set aside, and the next one becomes the head.
 Whatever is set aside in a tree of queues takes part again some time after a task of that tree has ended or was
-evicted. There is one exception: if the round has placed others of the same tree, the refused one stays the head of
-its queue, because it may have fitted before them.
+evicted. A refused head is not set aside if the round has placed others of the same tree, because it may have fitted
+before them.
 
 Kueue works in this way since version 0.18 (``pkg/cache/queue``: ``handleInadmissibleHash``, ``requeueBatchPeriod``).
 """

@@ -84,7 +84,7 @@ class ClusterPart(Section):
     pools: tuple[NodePool, ...] = ()
     """Pools of nodes."""
     failures: Failures | None = None
-    """How nodes fail; if None, they do not."""
+    """How nodes fail; if None, no node fails."""
     drains: tuple[Drain, ...] = ()
     """When which nodes are drained."""
 
@@ -109,7 +109,7 @@ class WorkKind(Section):
     within: str = ""
     """Node label, such as topology.kubernetes.io/zone: all tasks of a gang get nodes with one value of it.
 
-    "" for any nodes.
+    With "", the gang may use any nodes.
     """
     rather_within: str = ""
     """Node label, used like ``within``, but only as a preference."""
@@ -123,7 +123,7 @@ class Generator(Section):
     capacity: str | int | float | None = None
     """The amount of ``resource`` of which ``load`` is a share, such as 640 cores.
 
-    None: all that the nodes offer at first.
+    If None, it is the amount that all nodes offer at the beginning.
     """
     resource: str = "cpu"
     """The resource by which the load is measured."""
@@ -134,7 +134,7 @@ class Generator(Section):
     warm: bool = True
     """Whether the tasks that would be running at the beginning wait at that time.
 
-    Otherwise, the cluster starts idle.
+    If the tasks do not wait at that time, the cluster starts idle.
     """
 
 

@@ -71,7 +71,7 @@ class Durations(Section):
         """Return how long tasks that run at a given moment still run, randomly drawn: float64[count], seconds.
 
         Tasks that run at a given moment are long with a probability proportional to their length, and the moment is
-        uniform in their run time. This is the residual life of a renewal process (Feller, An Introduction to
+        uniform in their run time. The remainder is the residual life of a renewal process (Feller, An Introduction to
         Probability Theory II, XI.4).
         """
         if not count:

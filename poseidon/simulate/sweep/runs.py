@@ -1,7 +1,7 @@
 """Runs the simulations of a sweep in parallel, on the cores of this machine or on a Dask cluster.
 
-Each row of results is saved in a file of its own as soon as its run has ended. So a killed process loses no finished
-run. The run of a worker that died is run again, and a sweep that is started again continues.
+Each row of results is saved in a file of its own as soon as its run has ended. A killed process therefore loses no
+finished run. The run of a worker that died is run again, and a sweep that is started again continues.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _iter_until_lost(rows: Rows) -> Rows:
 def on_cores(jobs: int) -> Callable[[Sequence[SweepRun], Path], Rows]:
     """Return a function that runs ``jobs`` simulations at the same time, in processes of this machine.
 
-    It needs the extra ``simulate``.
+    Running in processes needs the extra ``simulate``.
     """
     from joblib import Parallel, delayed  # type: ignore[import-untyped]  # it has no types; only sweeps want it
 
@@ -151,7 +151,9 @@ def on_cores(jobs: int) -> Callable[[Sequence[SweepRun], Path], Rows]:
 
 
 def on_dask(address: str) -> Callable[[Sequence[SweepRun], Path], Rows]:
-    """Return a function that runs simulations on the workers of a Dask cluster. It needs the extra ``dask``.
+    """Return a function that runs simulations on the workers of a Dask cluster.
+
+    Running on Dask needs the extra ``dask``.
 
     If a worker dies, Dask itself repeats its runs on other workers.
     """

@@ -1,8 +1,8 @@
 """Reads Azure's LLM inference traces (AzurePublicDataset, 2023 and 2024).
 
-The files are CSV with the columns TIMESTAMP, ContextTokens and GeneratedTokens. They contain time and tokens of each
-request. A request becomes a task that runs as long as a usual server needs for its tokens, at the assumed rates
-`CONTEXT_RATE` and `GENERATED_RATE`.
+The files are CSV with the columns TIMESTAMP, ContextTokens and GeneratedTokens. A file contains the time and the
+tokens of each request. A request becomes a task that runs as long as a usual server needs for its tokens, at the
+assumed rates `CONTEXT_RATE` and `GENERATED_RATE`.
 """
 
 from __future__ import annotations

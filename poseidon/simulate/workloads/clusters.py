@@ -77,9 +77,9 @@ def gather_jobs(jobs: Iterable[Job], first: int | None) -> tuple[Work, tuple[dic
 def read_alibaba(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
     """Return the tasks of ``batch_task.csv`` of Alibaba's trace of 2018 (clusterdata, cluster-trace-v2018).
 
-    The file has no header. Its columns are task_name, instance_num, job_name, task_type, status, start_time,
-    end_time, plan_cpu (in hundredths of a core), plan_mem (in percent of a machine). Alibaba's instances become
-    tasks, which start independently of each other.
+    The file has no header. The columns of the file are task_name, instance_num, job_name, task_type, status,
+    start_time, end_time, plan_cpu (in hundredths of a core), plan_mem (in percent of a machine). Alibaba's instances
+    become tasks, which start independently of each other.
     """
 
     def read(file: TextIO) -> Iterator[Job]:
@@ -96,9 +96,9 @@ def read_alibaba(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], .
 def read_google_2011(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
     """Return the tasks of a file of ``task_events`` of Google's trace of 2011 (clusterdata-2011-2).
 
-    The file has no header. Its columns are: 0 time in microseconds, 2 job, 3 task, 5 event (0 submitted, 1 scheduled,
-    2 to 6 over), 8 priority, 9 and 10 requests of CPU and memory. A task that is submitted again after an eviction
-    counts as a new task.
+    The file has no header. The columns of the file are: 0 time in microseconds, 2 job, 3 task, 5 event (0 submitted,
+    1 scheduled, 2 to 6 over), 8 priority, 9 and 10 requests of CPU and memory. A task that is submitted again after
+    an eviction counts as a new task.
     """
 
     def read(file: TextIO) -> Iterator[_Event]:
@@ -162,8 +162,9 @@ def read_helios(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ..
 def read_philly(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
     """Return the jobs of ``cluster_job_log`` of Philly (msr-fiddle/philly-traces): JSON, a list of jobs.
 
-    These fields are read: submitted_time, and of the last attempt start_time, end_time, and in its detail the GPUs by
-    server. Each server becomes a task of a gang; all its tasks get as many GPUs as the server with the most.
+    The fields that are read are submitted_time, and of the last attempt start_time, end_time, and in its detail the
+    GPUs by server. Each server becomes a task of a gang; all tasks of the gang get as many GPUs as the server with
+    the most.
     """
 
     def read(file: TextIO) -> Iterator[Job]:

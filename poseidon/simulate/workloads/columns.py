@@ -42,7 +42,7 @@ class Work:
     gang: Int64
     """int64[N]: number of each task's gang, which is placed together or not at all.
 
-    ``ALONE`` for tasks without a gang.
+    Tasks without a gang have the number ``ALONE``.
     """
 
     def __len__(self) -> int:

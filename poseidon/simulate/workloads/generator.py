@@ -1,9 +1,9 @@
 """Draws work from distributions: any amount of work, and the same work for the same seed.
 
-The arrivals of each kind are a Poisson process. Its rate follows from the kind's share of the offered load. This load
-is rate times mean duration times request, divided by the cluster's capacity (Little's law). With ``daily``, the rate
-follows a sine over the day, by thinning (Lewis and Shedler, 1979). With ``warm``, tasks that would be running at the
-beginning arrive at that time, with their remaining run time.
+The arrivals of each kind are a Poisson process. The rate of the arrivals follows from the kind's share of the offered
+load. The offered load is rate times mean duration times request, divided by the cluster's capacity (Little's law).
+With ``daily``, the rate follows a sine over the day, by thinning (Lewis and Shedler, 1979). With ``warm``, tasks that
+would be running at the beginning arrive at that time, with their remaining run time.
 """
 
 from __future__ import annotations

@@ -37,9 +37,9 @@ class Job(NamedTuple):
 def read_swf(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
     """Return each job as a gang with one task per processor, of the kind that the trace states, and no nodes.
 
-    The pods of a job state its requested time as the longest time that they run. They have ``restartPolicy: Never``
-    unless the kind states another policy. Jobs that never ran are left out. Raises ``ValueError`` if a line is no
-    job.
+    The pods of a job state its requested time as the longest time that they run. The pods have ``restartPolicy:
+    Never`` unless the kind states another policy. Jobs that never ran are left out. Raises ``ValueError`` if a line
+    is no job.
     """
     assert part.kind is not None  # the check of the document ensures that
     jobs: list[Job] = []

@@ -1,7 +1,7 @@
 """Serves the discovery documents: API versions and groups, their resources, and a minimal OpenAPI v3 document.
 
-The OpenAPI document says only what kubectl looks for: writes have the parameter ``fieldValidation``. So ``kubectl
-apply`` leaves validation to the server.
+The OpenAPI document says only what kubectl looks for: writes have the parameter ``fieldValidation``. Seeing this
+parameter, ``kubectl apply`` leaves validation to the server.
 """
 
 from __future__ import annotations

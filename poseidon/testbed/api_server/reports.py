@@ -63,7 +63,7 @@ class Reporter(Protocol):
     def advance(self, now: float) -> float | None:
         """Do the work that is due at ``now`` (seconds since the epoch).
 
-        Return when work is due next, or None for never.
+        The function returns when work is due next, or None for never.
         """
         ...
 
@@ -92,7 +92,7 @@ def node_metric_definition() -> Object:
 class KoordletSimulation:
     """Writes a NodeMetric object for each node, each measured at its own times.
 
-    First creates the definition of the kind.
+    At first, it creates the definition of the kind NodeMetric.
     """
 
     def __init__(self, operations: Operations, use: TrueUse, options: ReportOptions | None = None) -> None:
@@ -187,7 +187,7 @@ class MetricsServer:
     def advance(self, now: float) -> float:
         """Read the use of nodes if that is due at ``now``, and serve readings older than the lag.
 
-        Return when work is due next.
+        The function returns when work is due next.
         """
         if now >= self._next:
             self._use.refresh()

@@ -1,7 +1,7 @@
 """The API server of a simulated cluster, over HTTP, for demonstrations, tests and benchmarks.
 
-It is fast, because requests go straight from aiohttp's parser to one handler, without an application's routing and
-middleware.
+The server is fast, because requests go straight from aiohttp's parser to one handler, without an application's
+routing and middleware.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class ClaimSimulation:
     def advance(self, now: float) -> float | None:  # noqa: ARG002 - driven as what has to wait is
         """Handle all changes, including those that this call makes.
 
-        Return None, because no work is due at a later time.
+        The function returns None, because no work is due at a later time.
         """
         while self._take_in():
             pass

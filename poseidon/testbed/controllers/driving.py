@@ -25,8 +25,8 @@ class Follower:
     def take_changes(self) -> tuple[bool, list[tuple[bool, Record]]]:
         """Return whether all objects were read anew, and the changes since the last call as (is gone, record).
 
-        All objects are read anew if more has changed than the history holds. Then objects that are not among them no
-        longer exist.
+        All objects are read anew if more has changed than the history holds. In that case, objects that are not among
+        them no longer exist.
         """
         history = self._collection.history
         found: list[tuple[bool, Record]] = []

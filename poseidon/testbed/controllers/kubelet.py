@@ -25,7 +25,7 @@ RUN_SECONDS = "simulated.poseidon.io/run-seconds"
 STOP_SECONDS = "simulated.poseidon.io/stop-seconds"
 """Annotation of a pod: seconds that the pod takes to stop after its deletion, at most its grace period.
 
-0 without it.
+Without the annotation, the pod takes 0 seconds.
 """
 
 _GONE = "Gone"
@@ -149,7 +149,7 @@ class KubeletSimulation:
     def _can_mount(self, pod: Object) -> bool:
         """Return whether all claims of a pod are bound to volumes that its node reaches.
 
-        Otherwise the pod does not start.
+        If a claim is not bound to such a volume, the pod does not start.
         """
         names = claim_names(pod)
         if not names:

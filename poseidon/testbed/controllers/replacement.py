@@ -19,9 +19,9 @@ _KEEPS_NAMES = "StatefulSet"
 class PodReplacement:
     """Replaces deleted pods in the order of their deletion, except pods without a controller.
 
-    The new pod has the labels, owners and spec of the deleted pod, but no node and no annotations. Its name begins
-    with the name of its owner; if a StatefulSet owns it, it has the deleted pod's name. The class does no input or
-    output and reads no clock.
+    The new pod has the labels, owners and spec of the deleted pod, but no node and no annotations. The new pod's name
+    begins with the name of its owner; if a StatefulSet owns the pod, it has the deleted pod's name. The class does no
+    input or output and reads no clock.
     """
 
     def __init__(self, store: Store, create: Callable[[str, Object], object]) -> None:

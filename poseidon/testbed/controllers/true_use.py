@@ -5,9 +5,9 @@ A pod's use is stated in its annotation ``simulated.poseidon.io/usage``, in JSON
     {"cpu": "300m", "memory": "85%", "noise": 0.2}
 
 Amounts are quantities, or percentages of what the pod requests. A resource that the annotation does not name is used
-as requested. With ``noise`` 0.2, the use of cpu varies by up to 20 %. Each pod draws a new figure every minute; pods
-with the same ``together`` draw the same figure. The same annotation on a node states what the node uses in addition
-to its pods. Pods use nothing before they run.
+as requested. With ``noise`` 0.2, the use of cpu varies by up to 20 %. Each pod with ``noise`` draws a new figure
+every minute; pods with the same ``together`` draw the same figure. The same annotation on a node states what the node
+uses in addition to its pods. Pods use nothing before they run.
 """
 
 from __future__ import annotations

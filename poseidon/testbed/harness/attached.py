@@ -1,7 +1,7 @@
 """Script that becomes another program, which ends when its parent process ends; it is started by its path.
 
-It is called as ``attached.py PARENT_PID PROGRAM ARGUMENT…``. On Linux, the program gets SIGTERM when its parent ends,
-even if the parent was killed and could not clean up.
+The script is called as ``attached.py PARENT_PID PROGRAM ARGUMENT…``. On Linux, the program gets SIGTERM when its
+parent ends, even if the parent was killed and could not clean up.
 """
 
 from __future__ import annotations

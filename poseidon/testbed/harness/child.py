@@ -51,7 +51,7 @@ class Process(Protocol):
 Launch: TypeAlias = Callable[[Sequence[str], IO[bytes], Mapping[str, str]], Awaitable[Process]]
 """A function that starts a module with arguments, the first of which is the module's name.
 
-Its output goes to a file.
+The output of the module goes to a file.
 """
 
 

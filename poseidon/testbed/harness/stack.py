@@ -102,7 +102,7 @@ class Stack:
     async def start_page(self, *more: str) -> str:
         """Start the dashboard, and return its address.
 
-        ``more`` has arguments for its address and the addresses of metrics.
+        ``more`` has command-line arguments: the dashboard's address, and the addresses of metrics.
         """
         arguments = [
             "ui",
@@ -137,8 +137,8 @@ class Stack:
     async def keep(self, work: Coroutine[Any, Any, T], say: Callable[[str], None]) -> T:
         """Await ``work``; meanwhile, start solver and bridge again when they are killed or told to end.
 
-        Each such start calls ``say`` with a line. Raises ``ChildDiedError`` as soon as another process ends, or if
-        solver or bridge fail by themselves.
+        Whenever solver or bridge is started again, ``say`` is called with a line. Raises ``ChildDiedError`` as soon
+        as another process ends, or if solver or bridge fail by themselves.
         """
         task = asyncio.ensure_future(work)
         starts = {_SOLVER: self.start_solver, _BRIDGE: self.start_bridge}

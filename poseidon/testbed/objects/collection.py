@@ -127,7 +127,7 @@ class Collection:
 
     def _keys(self) -> list[str]:
         if self._order_is_stale:
-            # This makes a new list, because views that are still read page by page use the old one.
+            # Sorting makes a new list, because views that are still read page by page use the old one.
             self._ordered = sorted(self._records)
             self._order_is_stale = False
         return self._ordered

@@ -165,8 +165,8 @@ class Journal:
     """Records all writes of a store in the file ``path``, so that a cluster can continue after its process was killed.
 
     The file has one line per write: collection, key, revision and the object's JSON, separated by tabs. A line
-    without JSON is a deletion. Each line is passed to the operating system before the write is answered. So it
-    survives the end of the process, but not a crash of the machine. All methods may raise ``OSError``.
+    without JSON is a deletion. Each line is passed to the operating system before the write is answered. Each line
+    therefore survives the end of the process, but not a crash of the machine. All methods may raise ``OSError``.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,7 +1,7 @@
 """Treats pods as the API server does: defaults, admission of priorities, rules for changes, and deletion.
 
-It does only what a scheduler, a kubelet or kubectl can notice. Rules and messages follow ``pkg/apis/core`` and
-``pkg/registry/core/pod`` of Kubernetes.
+The module does only what a scheduler, a kubelet or kubectl can notice. Rules and messages follow ``pkg/apis/core``
+and ``pkg/registry/core/pod`` of Kubernetes.
 """
 
 from __future__ import annotations
@@ -206,7 +206,8 @@ def set_conditions(status: Object, **conditions: Object) -> None:
 def grace_period(pod: Object, wanted: int | None) -> int:
     """Return how many seconds a pod stays if it is deleted now.
 
-    ``wanted`` is what the request states. A pod that never had a node, or that has ended, is removed at once.
+    ``wanted`` is the number of seconds that the request states. A pod that never had a node, or that has ended, is
+    removed at once.
     """
     if not pod["spec"].get("nodeName") or pod["status"].get("phase") in ("Succeeded", "Failed"):
         return 0

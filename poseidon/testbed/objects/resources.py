@@ -156,7 +156,7 @@ BUILTIN: tuple[ResourceType, ...] = (
     builtin(_DEVICES, "resourceclaims", "ResourceClaim", "", "status"),
     builtin(_DEVICES, "resourceclaimtemplates", "ResourceClaimTemplate"),
     CUSTOM_RESOURCE_DEFINITIONS,
-    # These objects are the events of the core group in another form.
+    # The events of ``events.k8s.io`` are those of the core group in another form.
     replace(EVENTS, group="events.k8s.io"),
 )
 

@@ -26,7 +26,7 @@ _decode = msgspec.json.Decoder().decode
 _MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
-# This number is coprime to the number of suffixes. So multiplying by it yields every suffix once before any repeats.
+# The stride is coprime to the number of suffixes, so multiplying by it yields every suffix once before any repeats.
 _SUFFIX_STRIDE = 7_368_787
 
 

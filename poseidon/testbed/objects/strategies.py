@@ -1,6 +1,6 @@
 """Rules for creating and updating objects of each kind: defaults, status, generation and validation.
 
-Two simplifications help simulations. A node keeps the status with which it is created, which a real kubelet would
+Two rules are simpler than in Kubernetes: a node keeps the status with which it is created, which a real kubelet would
 report; and code that fills a cluster may set the status of any object.
 """
 
@@ -139,8 +139,8 @@ def prepare_update(resource: ResourceType, obj: Object, before: Object) -> None:
 
     Raises ``ApiError`` 422 to refuse it.
 
-    Fields that the server owns keep their values from ``before``. So does the status, if the kind has a status
-    subresource.
+    Fields that the server owns keep their values from ``before``. The status also keeps its value if the kind has a
+    status subresource.
     """
     _keep_server_owned(obj, before)
     _check_spec(resource, obj)

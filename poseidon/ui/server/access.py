@@ -139,7 +139,7 @@ def check_exposure(host: str, access: Access) -> None:
 def is_loopback(host: str) -> bool:
     """Return whether only this machine can reach an address.
 
-    Names other than localhost count as reachable for others.
+    Host names other than localhost count as reachable from other machines.
     """
     try:
         return ip_address(host).is_loopback

@@ -136,7 +136,7 @@ class Server:
     def _refuse(self, request: web.Request) -> web.Response | None:
         """Answer a request that is forbidden, or that has the token in its address.
 
-        Return None if it may be handled.
+        The function returns None if the request may be handled.
         """
         refusal = self._access.origin_refusal(request.headers)
         if refusal is None and request.path != HEALTH:
@@ -151,7 +151,7 @@ class Server:
     def _wrong_token(self, request: web.Request, given: str) -> web.Response | None:
         """Answer a request with a wrong token, or from an address with too many wrong tokens.
 
-        Return None if it is right.
+        The function returns None if the token is right.
         """
         peer = request.remote or ""
         if self._guesses.too_many(peer):

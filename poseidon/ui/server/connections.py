@@ -1,7 +1,7 @@
 """Limits the number of connections to the page's port, and closes connections that are silent for too long.
 
 A connection may be silent for some seconds before its first complete request, and between two requests. If there are
-too many connections, the one that has waited longest is closed. So a browser, or a kubelet's probe, can always
+too many connections, the one that has waited longest is closed. A browser, or a kubelet's probe, can therefore always
 connect. Requests that are being answered are never cut off; their number has its own limit.
 """
 

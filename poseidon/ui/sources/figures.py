@@ -32,7 +32,8 @@ class MetricsPoll:
         """Read the metrics once; ``now`` is in seconds since the epoch."""
         known, looked = self._known, self._clock()
         pages = await asyncio.gather(*map(read_page, self._urls))
-        # This runs in a thread: a page may have tens of thousands of lines, and meanwhile the server must answer.
+        # Reading runs in a thread, because a page may have tens of thousands of lines, and the server must answer
+        # meanwhile.
         values = await asyncio.to_thread(_together, *pages)
         if known.bridge.note_answer(now, answers=values is not None):
             known.versions.mark("session")

@@ -131,7 +131,7 @@ class SolverPoll:
     async def _read_flow(self, stub: Any) -> None:
         """Read the flow of a newer round if there may be one.
 
-        Also read it regularly, so that the solver keeps flows.
+        The flow is also read regularly, so that the solver keeps flows.
         """
         book = self._known.rounds
         if not self.flow_is_old:

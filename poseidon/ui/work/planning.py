@@ -66,7 +66,7 @@ def plan_cluster(given: ClusterInput) -> PlannedCluster:
 def explain_pod(given: ClusterInput, uid: str) -> bytes | None:
     """Explain a pod as if the plan had been carried out.
 
-    Return the encoded message, or None for a pod that takes no part.
+    The function returns the encoded message, or None for a pod that takes no part.
     """
     scheduler: EmbeddedScheduler = run_plan(given)[0].scheduler
     try:

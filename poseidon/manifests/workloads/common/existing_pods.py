@@ -53,8 +53,8 @@ class PresentPods:
     def missing(self, namespace: str, owner: Reference, sets: Sequence[PodSet]) -> list[list[str]]:
         """Return, for each set of an object's pods, the names of the pods that do not exist yet.
 
-        An existing pod first counts as the missing pod with its name. Otherwise it counts as any pod of its set, if
-        labels or controller show the set, or else as any pod of the object.
+        An existing pod first counts as the missing pod with its name. An existing pod with another name counts as any
+        pod of its set, if labels or controller show the set, or else as any pod of the object.
         """
         places = _Places(owner, sets)
         rest = [pod for pod in self._iter_owned(namespace, owner, sets) if not places.take_by_name(pod)]
@@ -76,7 +76,8 @@ class PresentPods:
             for pod in self._iter_marked(namespace, each.marks):
                 found[pod.place] = pod
             for pod in self._by_key.get((namespace, each.hash_label), ()) if each.hash_label else ():
-                # The ReplicaSet is not in the input. Its name consists of the owner's name and the template's hash.
+                # The ReplicaSet is not in the input. A ReplicaSet's name consists of its owner's name and the
+                # template's hash.
                 made_by = pod.owners[0][1] if pod.owners else ""
                 if made_by == f"{owner[1]}-{pod.labels[each.hash_label]}":
                     found[pod.place] = pod
@@ -116,7 +117,7 @@ class _Places:
     def take_by_set(self, pod: _Present) -> bool:
         """Remove a missing pod of the set to which labels or controller assign the pod.
 
-        Return whether there was one.
+        The function returns whether such a pod was missing.
         """
         labels = pod.labels
         told = (frozenset((key, labels.get(key, "")) for key in keys) for keys in self._keys)
