@@ -154,8 +154,8 @@ def ui(
     The command changes nothing in the cluster.
 
     With --snapshot, the page shows manifests, saved rounds of a solver, or support bundles; without --snapshot, a
-    live cluster and its solver. Everybody who can reach the address can read the page. If you serve it beyond this
-    machine, a token or a trusted proxy is needed.
+    live cluster and its solver. Everybody who can reach the address can read the page. If you serve the page beyond
+    this machine, a token or a trusted proxy is needed.
     """
     from poseidon.ui.server.access import Access, AccessError, check_exposure
 

@@ -34,7 +34,7 @@ _EXAMPLE = Path("examples", "01-online-boutique")
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The objects to create, in this order.
+    """The objects to create, in the order of the fields.
 
     ``owners`` has the workloads by key; the owner reference of a pod has no uid yet.
 

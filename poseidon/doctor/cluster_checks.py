@@ -136,7 +136,7 @@ async def _prometheus(url: str) -> Finding:
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         text = f"{shown}: {redact_credentials(str(error)) or 'no answer'}; correct utilisation.prometheus.url"
         return Finding(check, Verdict.WARNING, text)
-    # The bridge's token decides later whether it may read; this check only asks whether a server answers.
+    # The bridge's token decides later whether the bridge may read; this check only asks whether a server answers.
     if status in (200, 401, 403):
         return Finding(check, Verdict.OK, f"{shown} answers")
     return Finding(check, Verdict.WARNING, f"{shown}: answers {status}; correct utilisation.prometheus.url")

@@ -1,8 +1,8 @@
 """Asks a running solver for changes that would give a waiting pod a node, and describes them in words.
 
 The solver knows tasks, but not the objects that decide whether a pod may be evicted. This module therefore checks
-whether the pods that a change would move may be evicted. If such a pod may not be evicted, the module asks the solver
-again. The module reads only the objects around these pods from the API server.
+whether the pods that a change would move may be evicted. If a pod of the change may not be evicted, the module asks
+the solver again. The module reads only the objects around the pods of changes from the API server.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Figures:
 
 
 def parse_metrics(text: str) -> Values:
-    """Return the finite samples of a page of metrics. Raises ``ValueError`` if the text is no such page."""
+    """Return the finite samples of a page of metrics. Raises ``ValueError`` if the text is no page of metrics."""
     try:
         return {
             (sample.name, tuple(sorted(sample.labels.items()))): sample.value

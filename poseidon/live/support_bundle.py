@@ -181,7 +181,7 @@ async def page_parts(program: str, url: str) -> AsyncIterator[Part]:
 def round_parts(folder: Path, most: int = MOST_ROUNDS) -> Iterator[Part]:
     """Yield the files of the latest rounds that a solver has saved in a folder.
 
-    ``firmament replay`` reads these files.
+    ``firmament replay`` reads the files of saved rounds.
     """
     try:
         rounds = sorted(each for each in folder.iterdir() if each.is_dir() and each.name.startswith("round-"))

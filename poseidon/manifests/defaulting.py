@@ -72,7 +72,7 @@ def _latest(documents: list[Document]) -> list[Document]:
 def _version(document: Document) -> int:
     """Return the resource version as a number.
 
-    Kubernetes documents it as a number since 1.35; before, it was one in practice.
+    Kubernetes documents that a resource version is a number since 1.35; before, it was one in practice.
     """
     version = _metadata(document).get("resourceVersion")
     text = version if isinstance(version, str) else ""

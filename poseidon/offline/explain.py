@@ -36,7 +36,7 @@ def explain_pod(
     """Explain the pod ``namespace/name`` of any scheduler; a pod that runs is explained as if it were pending.
 
     Nodes are shown as they are after a round that has placed the other pods. Raises ``UnknownPodError`` if the input
-    has no such pod.
+    has no pod of this name.
     """
     pods = {each.metadata.uid: each for each in (*manifests.pods, *manifests.suspended)}
     found = pods.get(pod)

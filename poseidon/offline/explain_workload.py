@@ -139,7 +139,8 @@ def explain_workload(
     standing = _Standing(workload, pods, waiting, queue, not manifests.refused.keys().isdisjoint(pods))
     if not waiting:
         return standing.describe(plan)
-    # Cures are found first, because this leaves the cluster unchanged, and the trials below do not.
+    # Cures are found first, because the search leaves the cluster unchanged, while the trials of changes below place
+    # pods in it.
     cures = find_cures_of_pods(
         manifests, configuration, now, known, list_running_pods(cluster, manifests), plan, waiting[:1]
     )

@@ -230,7 +230,7 @@ def make_plan(
 def schedule_pods(cluster: OfflineCluster, manifests: Manifests) -> Plan:
     """Schedule the waiting pods of ``cluster``, which was built from ``manifests``.
 
-    Afterwards, ``cluster`` has these pods on their nodes.
+    Afterwards, the solver and the state of ``cluster`` have these pods on their nodes.
     """
     outcome = _Outcome(cluster)
     scheduler, known = cluster.scheduler, cluster.state.gangs

@@ -42,11 +42,11 @@ class PlannedQueue:
     parent: str
     """Name of the quota above it, "" for none."""
     depth: int
-    """How many quotas are above this one in the tree."""
+    """How many quotas are above the queue's quota in the tree."""
     admitted: int
-    """How many workloads have nodes and take from this quota."""
+    """How many workloads that take from the queue's quota have nodes."""
     waiting: int
-    """How many workloads wait for this quota."""
+    """How many workloads wait for the queue's quota."""
     uses: tuple[QueueUse, ...]
     """The amounts in use, by flavor and resource."""
     message: str = ""

@@ -35,7 +35,7 @@ def list_members(cluster: OfflineCluster) -> dict[str, list[str]]:
 def order_queues(
     cluster: OfflineCluster, plan: Plan, members: Mapping[str, Sequence[str]]
 ) -> dict[str, list[QueuedWorkload]]:
-    """Return, by quota, the workloads that wait for it, ordered by priority, then by age.
+    """Return, by quota, the workloads that wait for the quota, ordered by priority, then by age.
 
     ``members`` has the pods of each workload, as ``list_members`` returns them.
     """

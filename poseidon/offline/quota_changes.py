@@ -85,7 +85,7 @@ def find_quota_changes(
     """Return changes of the workload's own quota that admit it, for the first flavors that allow any.
 
     ``ahead`` has the requests of the pods that are ahead of the workload in its queue. If a smaller change does not
-    admit the workload, the quota is also raised by these requests.
+    admit the workload, the quota is also raised by the requests in ``ahead``.
     """
     for each in [each for each in lacks if each][:_MOST_TRIED]:
         for before in ({}, ahead) if ahead else ({},):

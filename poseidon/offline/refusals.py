@@ -1,7 +1,7 @@
 """Leaves out objects that the solver in this process refuses, and names them in warnings, as a bridge does.
 
 A live cluster may hold invalid objects that were written before the API server checked them. In files that a user
-names, such an object is a defect.
+names, an object that the solver refuses is a defect.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def apply_events(
     """Apply events to the solver; return one line per event that the solver refuses.
 
     Refused events are left out now and later, because ``state`` notes them. If the events do not describe a live
-    cluster (``is_live``), the function raises ``ManifestError`` with these lines. The function raises ``ValueError``
-    for a fault that no single event causes.
+    cluster (``is_live``), the function raises ``ManifestError`` with a line per refused event. The function raises
+    ``ValueError`` for a fault that no single event causes.
     """
     lines: list[str] = []
     for _ in range(_MOST_PASSES):
@@ -54,7 +54,7 @@ def _line(event: pb.Event, events: Sequence[pb.Event], reason: str, *, is_live: 
 
 
 def _list_objects(event: pb.Event, events: Sequence[pb.Event]) -> Iterator[str]:
-    """Yield kind and name of each object that an event describes; for a class, these are its pods."""
+    """Yield kind and name of each object that an event describes; for the event of a class, yield its pods."""
     body = event.WhichOneof("body")
     if body == "machine":
         yield f"Node {event.machine.name}"

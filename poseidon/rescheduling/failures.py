@@ -1,7 +1,7 @@
 """Records which nodes could not be freed, so that they are not tried again until something changes.
 
-An annotation of such a node contains a digest of the cluster's state. Pods count by their controllers, so the digest
-stays the same if a pod is evicted and comes back.
+An annotation of a node that could not be freed contains a digest of the cluster's state. Pods count by their
+controllers, so the digest stays the same if a pod is evicted and comes back.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ _KEEPING_AWAY = ("NoSchedule", "NoExecute")
 _STUCK_SECONDS = 5.0
 """How many seconds a replacement may be unschedulable before its wave stops.
 
-Until then, a scheduler may have tried only the target node.
+A scheduler may try only the target node during this time.
 """
 
 _STOPPING = (Result.UNPLACED, Result.RETURNED)
@@ -297,8 +297,8 @@ async def carry_out(planned: PlannedMoves, mover: Mover, access: ClusterAccess) 
     """Make the moves of a plan. Raises ``KubeError`` if the API server does not answer.
 
     Freed nodes stay cordoned, so that an autoscaler or another tool can remove them. A node that could not be freed
-    is uncordoned. If one of its moves was tried, the node is annotated with the digest of the cluster's state, so
-    that it is not tried again in the same state.
+    is uncordoned. If one of the node's moves was tried, the node is annotated with the digest of the cluster's state,
+    so that it is not tried again in the same state.
     """
     for node in planned.given_back:
         await access.uncordon(node)

@@ -16,7 +16,7 @@ from poseidon.simulate.engine import Simulation
 _BEGINS = b"poseidon simulation 2\n"
 """The first line of a saved simulation.
 
-The number in this line rises whenever the content of a saved simulation changes.
+The number in the first line rises whenever the content of a saved simulation changes.
 """
 
 

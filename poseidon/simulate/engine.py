@@ -141,8 +141,8 @@ class Simulation:
     def let_come(self, coming: Work) -> None:
         """Replace all future events by the arrivals in ``coming``.
 
-        From then on, no node changes, and no more points of time series are recorded. Gangs of ``coming`` are numbered
-        from 0 on.
+        After the replacement, no node changes, and no more points of time series are recorded. Gangs of ``coming``
+        are numbered from 0 on.
         """
         self.tasks.let_come_instead(self.arrived, coming)
         self.node_events.cancel_all()

@@ -1,9 +1,9 @@
 """Estimates when the waiting pods of an input will start, by simulating several futures of the cluster.
 
 The run time of a pod is learnt from ended pods of the same workload, mostly from those with equal requests; numbers
-and hashes at the end of names are ignored. If no such pod has ended, the pod's own statement counts
-(``activeDeadlineSeconds`` or an annotation). Without one, the pod is taken to run for ever. New pods are assumed to
-arrive as pods did in the last hours.
+and hashes at the end of names are ignored. If no pod of the same workload has ended, the pod's own statement counts
+(``activeDeadlineSeconds`` or an annotation). A pod that states no run time is taken to run for ever. New pods are
+assumed to arrive as pods did in the last hours.
 """
 
 from __future__ import annotations
@@ -143,9 +143,9 @@ class QueueStarts:
     """When a queue's waiting pods are expected to get nodes, in seconds from now; None means later than ``ahead``."""
 
     first: float | None
-    """Start of the first of these pods, as the median of the simulated futures."""
+    """Start of the queue's first waiting pod, as the median of the simulated futures, in seconds from now."""
     last: float | None
-    """Start of the last of these pods, as the median of the simulated futures."""
+    """Start of the queue's last waiting pod, as the median of the simulated futures, in seconds from now."""
     ahead: float
     """How many seconds the futures were simulated."""
 

@@ -28,8 +28,8 @@ ROUNDS_PER_DOUBLING = 16
 MOST_WORK = 10_000_000
 """Limit on the effort for all futures.
 
-The effort of a round is the number of its nodes, plus the number of its waiting tasks, plus `ROUND_WORK`. With this
-limit, a forecast takes about a minute on one core.
+The effort of a round is the number of its nodes, plus the number of its waiting tasks, plus `ROUND_WORK`. With
+`MOST_WORK`, a forecast takes about a minute on one core.
 """
 ROUND_WORK = 1000
 """Effort of a round apart from its nodes and tasks."""

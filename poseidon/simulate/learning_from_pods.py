@@ -95,9 +95,9 @@ def learn_run_times(
     ``now`` is in seconds since the epoch.
 
     A few runs of a family tell little. Other pods of the family's workload count as well if they state the same run
-    time; all of them together count as ``OTHERS`` runs. If no pod of the family has ended, each of the others counts
-    fully. If none of these has ended either, all pods of the workload count. Pods of a gang that began together count
-    as one run, because they also end together.
+    time; all of them together count as ``OTHERS`` runs. If no pod of the family has ended, each of the other pods
+    counts fully. If none of the other pods with the same stated run time has ended either, all pods of the workload
+    count. Pods of a gang that began together count as one run, because they also end together.
     """
     mine = list(pods)
     families_of_mine = np.array([families.find(pod) for pod in mine], dtype=np.int64)

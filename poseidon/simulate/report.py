@@ -25,7 +25,7 @@ class WaitingTimes:
     arrived: int
     """Number of tasks that arrived."""
     placed: int
-    """Number of these tasks that got a node."""
+    """Number of arrived tasks that got a node."""
     waiting: int
     """Number of tasks that still wait at the end."""
     p50: float | None

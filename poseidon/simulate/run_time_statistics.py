@@ -38,7 +38,7 @@ class KnownRuns:
     ended_by: Float64
     """float64[R+1]: probability that a task has ended by each of ``seconds``, ascending and below 1.
 
-    Between these times, the probability is linear.
+    Between two of these run times, the probability is linear.
     """
     tail: float
     """Tail index: a task longer than all known ones lasts c times as long with probability c ** (-1 / tail)."""

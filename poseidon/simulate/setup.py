@@ -175,7 +175,7 @@ def _add_standing(
 ) -> tuple[Work, TaskKinds, list[tuple[str, str, str]]]:
     """Put the pods of the cluster's files in front of the work: running pods, which never end, and waiting pods.
 
-    Returns the work, and the uids, jobs and nodes ("" for none) of these pods.
+    Returns the work, and the uids, jobs and nodes ("" for none) of the added pods.
     """
     standing: list[tuple[str, str, str]] = []
     places: list[int] = []

@@ -59,7 +59,10 @@ class About:
 
 @dataclass(slots=True)
 class SolverStanding:
-    """Whether a solver answers, and its address. ``since`` is when this state began, 0 before the first question."""
+    """Whether a solver answers, and its address.
+
+    ``since`` is when the solver began to answer or not to answer, 0 before the first question.
+    """
 
     state: SolverState
     target: str
@@ -71,14 +74,14 @@ class SolverStanding:
 class BridgeStanding:
     """Whether the bridge serves its metrics.
 
-    ``answers`` is None if the bridge never did. ``since`` is when this state began.
+    ``answers`` is None if the bridge never did. ``since`` is when the bridge began to answer or not to answer.
     """
 
     answers: bool | None = None
     since: float = 0.0
 
     def note_answer(self, at: float, *, answers: bool) -> bool:
-        """Record whether the bridge has answered; return whether this differs from the time before."""
+        """Record whether the bridge has answered; return whether the previous answer was different."""
         if answers == self.answers or (not answers and self.answers is None):
             return False
         self.answers, self.since = answers, at

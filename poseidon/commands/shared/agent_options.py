@@ -43,7 +43,10 @@ async def work_off(
 
 
 async def run_until_stopped(work: Awaitable[object]) -> None:
-    """Run ``work`` until it ends, or until SIGTERM or SIGINT. Errors that ``work`` raises are raised here."""
+    """Run ``work`` until it ends, or until SIGTERM or SIGINT.
+
+    If ``work`` raises an error, the function raises it, too.
+    """
     working = asyncio.ensure_future(work)
     stopping = asyncio.create_task(stop_event().wait())
     try:

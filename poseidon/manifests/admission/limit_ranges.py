@@ -22,7 +22,8 @@ _CONTAINER, _POD = "Container", "Pod"
 def complete_spec(spec: PodSpec, limit_range: LimitRange) -> PodSpec:
     """Return a pod's spec in which containers without requests or limits have the defaults of a LimitRange.
 
-    Before that, a container that states only a limit gets a request of the same amount, as in all pods.
+    Before the defaults are set, a container that states only a limit gets a request of the same amount, as in all
+    pods.
     """
     requests: Resources = {}
     limits: Resources = {}

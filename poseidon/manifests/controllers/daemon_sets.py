@@ -33,8 +33,8 @@ _TOLERATED = (
 )
 """Taints, with effects ("" for all), that pods of DaemonSets tolerate.
 
-Kubernetes' documentation promises that these pods run on nodes that are not ready or not reachable. Nodes that are
-not ready or not reachable have these taints with the effects NoSchedule and NoExecute.
+Kubernetes' documentation promises that pods of DaemonSets run on nodes that are not ready or not reachable. Nodes
+that are not ready or not reachable have these taints with the effects NoSchedule and NoExecute.
 """
 _TOLERATED_ON_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 

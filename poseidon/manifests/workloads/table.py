@@ -71,11 +71,11 @@ class Families:
     pods: list[Pod] = field(default_factory=list)
     """Pods that a controller would still create."""
     groups: list[Document] = field(default_factory=list)
-    """Objects that describe groups of these pods."""
+    """Objects that describe groups of the missing pods."""
     owners: list[tuple[str, ScaledOwner]] = field(default_factory=list)
     """The objects with kind and number of pods.
 
-    If the input lacks controllers between an object and its pods, these are included.
+    If the input lacks controllers between an object and its pods, the controllers are included.
     """
     suspended: list[Pod] = field(default_factory=list)
     """Pods that are created only when a queue or a user resumes their suspended object."""

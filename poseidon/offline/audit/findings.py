@@ -206,7 +206,7 @@ class Audit:
 
 
 def _merge_rows(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Merge rows that differ only in their pods; a merged row names the first pod and the number of the others."""
+    """Merge rows that differ only in their pods; a merged row names its first pod and says how many more it has."""
     pods: dict[tuple[str, ...], list[str]] = {}
     for pod, *said in rows:
         pods.setdefault(tuple(said), []).append(pod)

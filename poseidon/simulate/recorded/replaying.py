@@ -3,8 +3,8 @@
 Before each round, the solver gets the messages that it had received when the round was recorded, and its clock shows
 the recorded time. A stream that was recorded from its beginning therefore gives the same decisions. If the beginning
 of a recording was deleted, the solver starts from the recorded state, without its back-offs and reservations. Some
-solvers do not report which messages they had received before a round. A round of such a solver gets all messages that
-the bridge sent before the round's result came.
+solvers do not report which messages they had received before a round. If the solver does not report that, a round
+gets all messages that the bridge sent before the round's result came.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ Whatever is set aside in a tree of queues takes part again some time after a tas
 evicted. A refused head is not set aside if the round has placed others of the same tree, because it may have fitted
 before them.
 
-Kueue works in this way since version 0.18 (``pkg/cache/queue``: ``handleInadmissibleHash``, ``requeueBatchPeriod``).
+Kueue's scheduler chooses heads in this way since version 0.18 (``pkg/cache/queue``: ``handleInadmissibleHash``,
+``requeueBatchPeriod``).
 """
 
 from __future__ import annotations

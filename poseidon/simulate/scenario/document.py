@@ -123,7 +123,7 @@ class Generator(Section):
     capacity: str | int | float | None = None
     """The amount of ``resource`` of which ``load`` is a share, such as 640 cores.
 
-    If None, it is the amount that all nodes offer at the beginning.
+    If None, ``capacity`` is the amount that all nodes offer at the beginning.
     """
     resource: str = "cpu"
     """The resource by which the load is measured."""
@@ -144,7 +144,7 @@ class CreationLimit(Section):
     per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     """Requests per second for objects of one kind."""
     burst: Count = 1
-    """How many such requests may be sent at once after a pause."""
+    """How many requests for objects of one kind may be sent at once after a pause."""
     latency: Span = 0.0
     """Seconds until a request is answered."""
 
@@ -207,7 +207,7 @@ class RequestLimit(Section):
     per_refusal: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """With ``one_per_queue``: number of requests for each refused gang or pod about which something new is written.
 
-    The next round waits for these requests and for evictions.
+    The next round waits for the requests about refusals and evictions.
     """
 
 

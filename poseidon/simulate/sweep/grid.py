@@ -95,7 +95,7 @@ def load_sweep(path: Path) -> SweepPlan:
 def _set(document: Any, name: str, value: Any) -> None:
     """Set the field ``name`` of a document, such as ``a.b[0].c``; create missing maps on the path to it.
 
-    Raises ``ValueError`` if the document has no such field.
+    Raises ``ValueError`` if the document has no field of this name.
     """
     steps: list[str | int] = []
     for part in name.split("."):

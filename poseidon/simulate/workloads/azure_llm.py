@@ -27,7 +27,7 @@ GENERATED_RATE = 40.0
 def read_azure_llm(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]:
     """Return one task per request, of the kind that the trace states, and no nodes.
 
-    Raises ``ValueError`` if the file is no such trace.
+    Raises ``ValueError`` if the file is no trace of this format.
     """
     assert part.kind is not None  # the check of the document ensures that
     arrival: list[float] = []

@@ -1,8 +1,8 @@
 """Reads traces of batch clusters: Google's of 2011 and 2019, Alibaba's of 2018, Philly and Helios.
 
-A trace becomes jobs, each with arrival, run time, number of equal tasks, and requests of a task. Google's traces give
-all amounts as shares of their largest machine, Alibaba's trace gives the memory so; they are taken as shares of
-`LARGEST`. Jobs that never ran or have no known end are left out. Nodes are not read.
+A trace becomes jobs, each with arrival, run time, number of equal tasks, and requests of a task. Some traces give
+amounts as shares of their largest machine: Google's all amounts, Alibaba's the memory. The reader takes them as
+shares of `LARGEST`. Jobs that never ran or have no known end are left out. Nodes are not read.
 """
 
 from __future__ import annotations
@@ -287,7 +287,10 @@ def _read_numbers(number: int, row: list[str], places: tuple[int, ...]) -> list[
 
 
 def _read_time(number: int, text: str) -> float:
-    """Return a time such as 2020-04-01 12:00:00 in seconds. Raises ``ValueError`` if the text is no such time."""
+    """Return a time such as 2020-04-01 12:00:00 in seconds.
+
+    Raises ``ValueError`` if the text is no time of this form.
+    """
     try:
         return datetime.fromisoformat(text.strip()).replace(tzinfo=UTC).timestamp()
     except ValueError:

@@ -66,7 +66,7 @@ class FlowControl:
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[None]:
-        """Wait until this write may happen; it happens within the context.
+        """Wait until a write may happen, within a context in which the caller carries it out.
 
         Raises ``ApiError`` 429 at once if the queue is full.
         """
@@ -85,7 +85,7 @@ class FlowControl:
             self._in_flight -= 1
 
     def _take_turn(self) -> float:
-        """Take the next position in the queue; return the seconds until this write is carried out."""
+        """Take the next position in the queue; return the seconds until the write is carried out."""
         if not self._limits.rate:
             return 0.0
         now = self._clock()

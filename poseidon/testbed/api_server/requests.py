@@ -75,7 +75,7 @@ def attributes_of(method: str, target: Target, query: Mapping[str, str]) -> Attr
 def _find_selected_name(query: Mapping[str, str]) -> str:
     """Return the only name that a field selector allows, or "" if it allows several.
 
-    To authorise such a list or watch, the name counts as given.
+    A list or watch with such a selector is authorised as a request for the object of that name.
     """
     field, _, name = query.get("fieldSelector", "").partition("=")
     return name.lstrip("=") if field == "metadata.name" else ""

@@ -116,7 +116,7 @@ class Router:
             answer = self._accounts.answer(await request.read(), target.namespace, target.name)
             return _json(msgspec.json.encode(answer), 201)
         if what == "finalize":
-            # A deleted namespace is emptied at once, because nothing waits for finalizers here.
+            # A deleted namespace is emptied at once, because the simulated server does not wait for finalizers.
             return self._object(resource, record)
         raise errors.path_not_found()
 

@@ -149,7 +149,7 @@ class KubeletSimulation:
     def _can_mount(self, pod: Object) -> bool:
         """Return whether all claims of a pod are bound to volumes that its node reaches.
 
-        If a claim is not bound to such a volume, the pod does not start.
+        If a claim is not bound to a volume that the node reaches, the pod does not start.
         """
         names = claim_names(pod)
         if not names:

@@ -177,7 +177,7 @@ class VolumeSimulation:
     def _create_volume(self, claim: Object, node: str) -> Object:
         """Return a new volume that the node's zone can reach.
 
-        If the node has no zone, only this node can reach it; if no node is given, all nodes can.
+        If the node has no zone, only the node itself can reach the volume; if no node is given, all nodes can.
         """
         storage_class = self._class_of(claim)
         name = f"pvc-{claim['metadata']['uid']}"

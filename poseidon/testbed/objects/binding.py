@@ -1,7 +1,7 @@
 """Implements the binding subresource, which gives a pod its node, once.
 
-Behaviour and messages follow ``BindingREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes. As in Kubernetes, it
-does not check whether the node exists or has room; that is the scheduler's task.
+Behaviour and messages follow ``BindingREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes. As in Kubernetes, a
+binding does not check whether the node exists or has room; that is the scheduler's task.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class Collection:
     def view_at(self, revision: int) -> View:
         """Return the state at ``revision``, computed by undoing all later changes.
 
-        Raises ``ExpiredRevisionError`` if these are no longer known.
+        Raises ``ExpiredRevisionError`` if later changes are no longer known.
 
         The time is proportional to the number of later changes, plus a copy of the keys if objects were added or
         deleted.

@@ -1,7 +1,8 @@
 """Stores the objects of the simulated API server, without input and output, with one revision counter for all objects.
 
 Every write gets the next revision, which becomes the object's ``metadata.resourceVersion``. An object is encoded once
-per write; lists and watches reuse these bytes. Callers decide what a kind means: its defaults, status and admission.
+per write; lists and watches reuse the encoded bytes. Callers decide what a kind means: its defaults, status and
+admission.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Routes:
         self._wall = wall
 
     def add_to(self, router: web.UrlDispatcher) -> None:
-        """Add these routes to a router."""
+        """Add the routes of the views to a router."""
         for path, handler in (
             ("/session", self.session),
             ("/overview", self.overview),

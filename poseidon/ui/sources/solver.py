@@ -117,7 +117,7 @@ class SolverPoll:
                 await stub.ListRounds(pb.ListRoundsRequest(cluster=self._cluster), timeout=_PATIENCE)
             ).rounds
         if book.add(listed):
-            # Pages that show a flow then ask again, and get the newer flow.
+            # Pages that show a flow ask again because of this mark, and get the newer flow.
             self._known.versions.mark("overview", "flow")
 
     @property

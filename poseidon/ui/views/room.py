@@ -42,8 +42,8 @@ def list_pods_in_the_way(
 ) -> list[dict[str, Any]]:
     """Return rows with the fewest pods in the way, for each node that refuses a pod only because it is full.
 
-    If the pods that the last round placed on the node are enough, these are returned. Nodes that would be too small
-    even without pods are left out. Nodes where the fewest and least important pods are in the way come first.
+    If the pods that the last round placed on the node are enough, the rows name these pods. Nodes that would be too
+    small even without pods are left out. Nodes where the fewest and least important pods are in the way come first.
     """
     wanted = {**record.requests, "pods": 1}
     full = [name for name, each in found.items() if not each.feasible and each.lacks_only_room]

@@ -117,7 +117,7 @@ class _Places:
     def take_by_set(self, pod: _Present) -> bool:
         """Remove a missing pod of the set to which labels or controller assign the pod.
 
-        The function returns whether such a pod was missing.
+        The function returns whether a pod of that set was missing.
         """
         labels = pod.labels
         told = (frozenset((key, labels.get(key, "")) for key in keys) for keys in self._keys)

@@ -27,7 +27,7 @@ class PodSet:
     owner: Reference
     """The object that controls the pods.
 
-    If the input contains this object and it is expanded by itself, the set is not expanded.
+    If the input contains the controlling object and it is expanded by itself, the set is not expanded.
     """
     marks: Mapping[str, str] = field(default_factory=dict)
     """Labels that existing pods of this set have and the object's other pods lack."""

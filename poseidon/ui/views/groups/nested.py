@@ -62,7 +62,7 @@ def list_trees(known: Known, members: Members) -> list[dict[str, Any]]:
 def find_tree(known: Known, member: Membership, pods: Sequence[PodEntry]) -> Demand | None:
     """Return what a tree of groups requires, or None for other groups.
 
-    A Job of a JobSet that has its own domain is a tree of one group, although its object is not known here.
+    A Job of a JobSet that has its own domain is a tree of one group, although the dashboard does not read its object.
     """
     if member.domain:
         return Demand(nodes=(GroupNode(member.source.name, within=(member.domain,)),))
