@@ -111,7 +111,7 @@ def _print_table(replays: list[tuple[Path, Replay]]) -> None:
         )
     # In a file or pipe, lines must stay whole, so that grep finds them.
     Console(width=None if sys.stdout.isatty() else _UNWRAPPED).print(table)
-    click.echo("Where two figures stand, the first is from when the round was saved.")
+    click.echo("If a cell has two figures, the first is from when the round was saved.")
     for folder, done in replays:
         for stats, when in ((done.then, "when it was saved"), (done.now, "now")):
             if stats.time_limited:

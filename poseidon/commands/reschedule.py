@@ -192,7 +192,7 @@ def _tell(planned: PlannedMoves) -> None:
     print_rows(("WAVE", "POD", "FROM", "TO", "WHY"), rows)
     print_rows(("NODE TO BE FREED",), [(name,) for name in planned.freed])
     if planned.waves.left:
-        click.echo(f"{len(planned.waves.left)} more wait for each other's room.")
+        click.echo(f"{len(planned.waves.left)} more need places that others of them would leave first.")
 
 
 def _tell_freed(done: CarriedOut) -> None:

@@ -97,7 +97,7 @@ class Show:
         try:
             await act
         except KubeError as error:
-            self._say(f"the API server did not do it: {error}")
+            self._say(f"the API server refused a request: {error}")
 
     def _next_batch(self) -> list[Object]:
         chance = self._random

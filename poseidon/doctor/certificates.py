@@ -70,5 +70,5 @@ def _in_time(check: str, path: Path, found: Certificate, now: datetime) -> Findi
         return Finding(check, Verdict.WRONG, f"{path}: was good until {ends:%F %T} UTC; replace it")
     text = f"{path}: good until {ends:%F %T} UTC"
     if ends - now < SOON:
-        return Finding(check, Verdict.WARNING, f"{text}, which is soon; is anybody replacing it?")
+        return Finding(check, Verdict.WARNING, f"{text}, which is soon; make sure that it is being replaced")
     return Finding(check, Verdict.OK, text)

@@ -50,7 +50,7 @@ async def _clock(transport: Transport, wall: Callable[[], float]) -> Finding:
     except KubeError as error:
         return Finding("clock", Verdict.WARNING, str(error))
     if theirs is None:
-        return Finding("clock", Verdict.OK, "the API server does not tell its time")
+        return Finding("clock", Verdict.OK, "the API server's answers lack its time")
     skew = wall() - theirs
     if abs(skew) > MOST_SKEW:
         which = "ahead of" if skew > 0 else "behind"
@@ -87,13 +87,13 @@ async def _leader(
     try:
         found = await transport.find(path)
         if found is None:
-            return Finding("leader", Verdict.OK, "nobody has led yet")
+            return Finding("leader", Verdict.OK, "no bridge has led yet")
         spec = decode_object(found, Lease).spec
     except (KubeError, MalformedObjectError) as error:
         return Finding("leader", Verdict.WARNING, str(error))
     renewed = seconds(spec.renew_time)
     if not spec.holder_identity:
-        return Finding("leader", Verdict.WARNING, "nobody leads; is a bridge running?")
+        return Finding("leader", Verdict.WARNING, "no bridge leads; start one")
     longest = election.longest_lease
     if spec.lease_duration_seconds > longest:
         text = (

@@ -76,7 +76,7 @@ async def examine(
         for model in sorted(
             {model.name for model in options.configuration.all_cost_models} & DEFINITIONS.keys()
         ):
-            absent = f"{model} has nothing to go by until its definitions are installed"
+            absent = f"{model} has no data until the definitions of its objects are installed"
             for group in DEFINITIONS[model]:
                 yield await check_served(transport, f"definition {group}", group, absent, Verdict.WRONG)
         async for finding in cluster_findings(transport, options.configuration, namespace, wall):

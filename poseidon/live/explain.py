@@ -86,9 +86,9 @@ def _describe_outlook(pod: Pod, found: pb.Explanation | None) -> Iterator[str]:
     elif found is None:
         yield (
             f"The solver does not know it: it is for scheduler {pod.spec.scheduler_name or 'default-scheduler'}, "
-            "and may have to wait for its group or its volumes, or be new."
+            "and may be new, or wait for its group or its volumes."
         )
     elif found.machine:
         yield f"The solver has given it node {found.machine}; its binding is under way."
     if said:
-        yield f"Said of it last: {said}"
+        yield f"Last reason given: {said}"

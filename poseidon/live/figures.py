@@ -97,7 +97,7 @@ def parse_metrics(text: str) -> Values:
     # the parser raises many types of errors for faulty text
     except (ValueError, LookupError, TypeError) as error:
         why = one_line(str(error))[:100] or "it ends too early"
-        raise ValueError(f"what answers is no page of metrics ({why})") from error
+        raise ValueError(f"the answer is no page of metrics ({why})") from error
 
 
 def compute_figures(now: Values, before: Values | None, seconds: float) -> Figures:

@@ -89,9 +89,7 @@ async def read_state(
     request = pb.ListStateRequest(cluster=cluster, with_tasks=True)
     found = await _ask_in_order(targets, tls, lambda stub: stub.ListState(request, timeout=seconds))
     if found is None:
-        raise NoAnswerError(
-            f"no solver drives cluster {cluster}, or the one that does is still being told of it"
-        )
+        raise NoAnswerError(f"no solver drives cluster {cluster}, or its solver does not know all of it yet")
     return dict(MessageToDict(found))
 
 

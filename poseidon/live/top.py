@@ -20,7 +20,7 @@ _WAITING: Mapping[str, str] = {
     "claims": "for their volumes",
     "priority_class": "for their priority class",
     "set_aside": "set aside",
-    "leaving_room": "others make room",
+    "leaving_room": "others must leave first",
 }
 
 

@@ -57,7 +57,7 @@ def warn_of_objects_left_out(documents: Iterable[Document], templates: Sequence[
     for (kind, group), names in sorted(holding_pods.items()):
         full = f"{kind} ({group})" if group else kind
         yield (
-            f"{full}: {len(names)} left out ({list_names(names)}): it holds pods, but how many is not known here; "
+            f"{full}: {len(names)} left out ({list_names(names)}): it creates pods, but how many is unknown; "
             "add the pods that its controller has created"
         )
 

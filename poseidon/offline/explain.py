@@ -128,7 +128,7 @@ def _describe_outlook(plan: Plan, pod: str) -> Iterator[str]:
             yield f"Its claims get {', '.join(binding.devices)}."
     for victim in plan.preemptions:
         if victim.pod == pod:
-            yield f"A round now has it make way for {victim.preemptor}."
+            yield f"A round now would evict it for {victim.preemptor}."
     for move in plan.migrations:
         if move.pod == pod:
             yield f"A move to node {move.target} would save {move.saves:,.0f} points; poseidon reschedule makes it."

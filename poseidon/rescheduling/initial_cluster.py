@@ -54,7 +54,7 @@ class Permission:
             return value == ALLOW
         if value is None:
             return default
-        fault = f"{where} {RESCHEDULE} is {value!r}; write {ALLOW} or {DENY}; nothing of it moves"
+        fault = f"{where} {RESCHEDULE} is {value!r}; write {ALLOW} or {DENY}; no pod of it moves"
         if fault not in self.faults:
             self.faults.append(fault)
         return False
@@ -92,7 +92,7 @@ class InitialCluster:
     def staying(self) -> Mapping[str, str]:
         """Why running pods may not be moved, by uid; pods that end with their node are left out."""
         stays = self.running.pods.keys() - self.running.goes - self.prices.keys()
-        return {uid: self.running.stays.get(uid, "is not released") for uid in stays}
+        return {uid: self.running.stays.get(uid, "is not allowed to move") for uid in stays}
 
 
 def examine(

@@ -87,9 +87,11 @@ def _lower_cost(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
 def _relieve_load(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
     found = standing.scheduler.relieve(standing.prices.keys(), dict(options.hot), options.most)
     moves = tuple(Wanted(each.uid, each.target, f"node {each.source} is hot") for each in found.moves)
-    notes = [f"node {name} stays hot: no pod of it has a cooler place" for name in found.left]
+    notes = [f"node {name} stays hot: none of its pods has a cooler node to move to" for name in found.left]
     if found.left and not any(each.name == _LOAD for each in standing.configuration.all_cost_models):
-        notes.append(f"what single pods use is known with a cost model that looks at load, such as {_LOAD}")
+        notes.append(
+            f"the use of single pods is known only with a cost model that reads load, such as {_LOAD}"
+        )
     return Choice(moves, notes=tuple(notes))
 
 
@@ -142,7 +144,7 @@ def _explain_unfreed(
             yield f"node {name} is not known"
         elif name not in found.nodes and name not in failed:
             kept = sorted(f"pod {pod} {why}" for pod, why in found.kept.get(name, {}).items())
-            why = f": {'; '.join(kept)}" if kept else ": some of its pods has no place elsewhere"
+            why = f": {'; '.join(kept)}" if kept else ": one of its pods has no other node"
             yield f"node {name} cannot be freed now{why}"
 
 
@@ -154,7 +156,7 @@ def _make_room(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
     trials = _make_trials(standing, standing.staying)
     found = trials.find_room(waiting, options.tries)
     if found is None or len(found.moves) > options.most:
-        return Choice((), notes=("no few moves give anyone a place who waits",))
+        return Choice((), notes=("no small number of moves gives a waiting pod a node",))
     first = min(found.places)
     return Choice(
         tuple(Wanted(uid, target, _explain_room(first, uid)) for uid, target in sorted(found.moves.items()))

@@ -85,7 +85,7 @@ def _keep_proven(
             return waves, freed, notes
         failed = rehearse(found, [{move.pod: move.target for move in wave} for wave in waves.waves], freed)
         if not freeing:
-            notes += [f"pod {name} stays: its place is not free when it leaves" for name in sorted(failed)]
+            notes += [f"pod {name} stays: its new node is not free when it leaves" for name in sorted(failed)]
             proven = (tuple(move for move in wave if move.pod not in failed) for wave in waves.waves)
             return Waves(tuple(wave for wave in proven if wave), waves.left), freed, notes
         staying = {move.source for move in moves if move.pod in failed or move in waves.left}
@@ -109,7 +109,7 @@ def _list_half_freed(manifests: Manifests, found: InitialCluster) -> set[str]:
 def _make_move(pod: Pod, wanted: Wanted) -> PlannedMove:
     metadata = pod.metadata
     owner = metadata.controller()
-    assert owner is not None, "pods without a controller are no candidates"
+    assert owner is not None, "pods without a controller are not moved"
     return PlannedMove(
         f"{metadata.namespace}/{metadata.name}",
         pod.spec.node_name,

@@ -47,7 +47,7 @@ class _Job:
 
 
 _PROGRESS = {
-    WAITING: "other questions come first",
+    WAITING: "other searches come first",
     WORKING: "reading the cluster, and trying changes by rounds",
     DONE: "",
     FAILED: "",
@@ -78,7 +78,7 @@ class Cures:
             if job.pod == pod and (under_way or fresh):
                 return job.number
         if len(self._tasks) >= _MOST_UNDER_WAY:
-            raise BusyError("too many questions wait already; try again in a minute")
+            raise BusyError("too many searches wait already; try again in a minute")
         job = _Job(pod, token_hex(8))
         self._jobs[job.number] = job
         while len(self._jobs) > _MOST_KEPT:

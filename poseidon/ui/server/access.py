@@ -79,7 +79,7 @@ class Access:
             return None
         if self.proxy_header and self._trusts(peer) and headers.get(self.proxy_header, "").strip():
             return None
-        return Refusal(401, "not let in; open the address with ?token= once, or come by the proxy")
+        return Refusal(401, "access denied; open the address with ?token= once, or use the proxy")
 
     def bearer(self, headers: Mapping[str, str]) -> str:
         """Return the token that a program sends, or "" if it sends none or none is needed."""

@@ -49,7 +49,7 @@ class Assets:
         """Answer with the file of a path."""
         found = self._files.get(request.match_info.get("path", "") or "index.html")
         if found is None:
-            return error_response(404, "nothing of this name")
+            return error_response(404, "there is no file of this name")
         headers = {
             "ETag": found.tag,
             "Content-Type": found.kind,

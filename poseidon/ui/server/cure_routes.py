@@ -48,11 +48,11 @@ class CureRoutes:
             async with asyncio.timeout(_BODY_SECONDS):
                 body = await request.read()
         except TimeoutError:
-            raise ClientError(408, "the question did not come in time") from None
+            raise ClientError(408, "the request's body did not arrive in time") from None
         try:
             pod = msgspec.json.decode(body, type=_Asked).pod
         except msgspec.DecodeError as error:
-            raise ClientError(400, f"the body is no question: {error}") from None
+            raise ClientError(400, f"the body is not a search for cures: {error}") from None
         cures = self._get_cures()
         record = self._known.store.pod(pod)
         if record is None or not record.waits:
@@ -65,12 +65,13 @@ class CureRoutes:
         """Return the progress of a search for cures, and its results."""
         found = self._get_cures().state(request.match_info["id"])
         if found is None:
-            raise ClientError(404, "nothing was asked under this number lately")
+            raise ClientError(404, "no search has this number, or it has ended too long ago")
         return self._answers.fresh(request, found)
 
     def _get_cures(self) -> Cures:
         if self._cures is None or not self._known.about.capabilities.cures:
             raise ClientError(
-                404, "what would make pods fit cannot be tried here: the solver is not installed beside this"
+                404,
+                "this dashboard cannot search for cures, because the solver's package is not installed here",
             )
         return self._cures

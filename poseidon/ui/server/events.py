@@ -36,7 +36,9 @@ class Events:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer with a stream of events, until the client is gone or too slow."""
         if not self._gate.enter():
-            return error_response(503, "too many pages follow already", {"Retry-After": str(RETRY_SECONDS)})
+            return error_response(
+                503, "too many open pages get updates already", {"Retry-After": str(RETRY_SECONDS)}
+            )
         self._audience.streams += 1
         try:
             headers = {

@@ -79,9 +79,7 @@ class FlowRoutes:
     async def _fetch_flow(self, request: web.Request) -> pb.RoundFlow:
         number = parameters.whole(request, "round", 0, _LARGEST_ROUND)
         if not self._known.about.capabilities.flow:
-            raise ClientError(
-                404, "flows of rounds are not known here; the solver may be of an older release"
-            )
+            raise ClientError(404, "the flows of rounds are not known; the solver may be of an older release")
         flow = await self._source.flow(number)
         if flow is None:
             which = f"of round {number}" if number else "of a round"

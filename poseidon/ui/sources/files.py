@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=KubeStruct)
 
-_PLANNING = "A plan is being made; until then pods stand as the files say."
+_PLANNING = "A plan is being made; until it is ready, pods are shown as the files state them."
 _AT_ONCE = 1000
 _PLAN_SECONDS = 900.0
 _EXPLAIN_SECONDS = 120.0
@@ -202,7 +202,7 @@ class FileSource:
                 known.rounds.put_flow(flow)
         known.about.warnings += plan.warnings
         known.about.warnings.append(
-            f"Pods stand as after a plan: it binds {format_count(len(plan.bindings), 'pod')}, "
+            f"Pods are shown as after a plan, which binds {format_count(len(plan.bindings), 'pod')}, "
             f"and leaves {len(plan.pending)} waiting."
         )
         known.versions.mark("overview", "cluster", "pending", "groups", "flow")

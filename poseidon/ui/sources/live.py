@@ -145,7 +145,7 @@ class LiveSource:
         try:
             await step()
         except Exception:  # noqa: BLE001 - whatever the programs answer, the next attempt may succeed
-            _log.exception("a look at the running programs failed")
+            _log.exception("reading from the running programs failed")
 
     async def _while_looked_at(self, seconds: float, step: Callable[[], Awaitable[None]]) -> None:
         """Do a step now, and then every ``seconds`` while somebody looks at the page."""

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 _TABLES = {
     "freed": ("Nodes that could be freed together", ("Node",)),
     "moves": ("Moves that free them", ("Pod", "From", "To")),
-    "keeping": ("What keeps nodes", ("Pods", "Nodes", "Why")),
-    "staying": ("Pods that keep nodes", ("Node", "Pod", "Why")),
+    "keeping": ("Why nodes cannot be freed", ("Pods", "Nodes", "Why")),
+    "staying": ("Pods that keep nodes from being freed", ("Node", "Pod", "Why")),
     "cheaper": ("Moves that save most", ("Pod", "From", "To", "Points saved")),
     "overcommitted": ("Overcommitted nodes", ("Node", "Lacks")),
     "hot": ("Hot nodes", ("Node", "Resource", "Used")),
     "misplaced": ("Misplaced pods", ("Pod", "Node", "Why")),
     "pending": ("Pods that wait", ("Pod", "Why")),
-    "cures": ("What would place them", ("Pod", "Would get", "Cure")),
+    "cures": ("Changes that would place them", ("Pod", "Would get", "Cure")),
 }
 """Title and headings of each table."""
 _FIGURES = {"cheaper": 1, "hot": 1}
@@ -72,7 +72,7 @@ def _savings(costs: Costs) -> Section:
         *((each.moves, each.saved, each.most_saved) for each in costs.frontier if each.moves),
     ]
     moves, saved, most = zip(*frontier, strict=True)
-    series = {"possible if pods fitted by number": saved, "no plan saves more": most}
+    series = {"possible if only the number of pods per node counted": saved, "no plan saves more": most}
     return Section(
         "What moves could save", LineChart("Moves", "points", [float(each) for each in moves], series)
     )

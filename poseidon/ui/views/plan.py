@@ -23,7 +23,7 @@ def plan_report(plan: Plan) -> PageReport:
         (len(plan.bindings), "pods bound"),
         (used, f"of {len(plan.nodes):,} nodes get pods"),
         (len(plan.pending), "pods pending"),
-        (len(plan.preemptions), "pods have to make way"),
+        (len(plan.preemptions), "pods would be evicted"),
     )
     sections = (_draw_reasons(plan), _draw_nodes(plan), *_tables(plan))
     return PageReport(
@@ -75,7 +75,7 @@ def _tables(plan: Plan) -> list[Section]:
             ("Pod", "Node", "After"),
             [(each.pod, each.node, ", ".join(each.after)) for each in plan.bindings],
         ),
-        "Pods that have to make way": (
+        "Pods that would be evicted": (
             ("Pod", "Node", "For"),
             [(each.pod, each.node, each.preemptor) for each in plan.preemptions],
         ),

@@ -160,7 +160,7 @@ def _outlook(record: PodEntry) -> Iterable[str]:
     if record.nominated:
         yield f"It is to get node {record.nominated}, once others have left it."
     if record.phase == GATED:
-        yield "Nobody schedules it before its scheduling gates are gone."
+        yield "No scheduler places the pod before its scheduling gates are removed."
 
 
 def draw_explanation(explanation: PodExplanation, at: float) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def propose_cures(given: ClusterInput, pod: str) -> dict[str, Any]:
 def _place(plan: Plan, pod: str) -> str:
     """Return a line that names the node that a pod gets, if a round places it."""
     node = next((each.node for each in plan.bindings if each.pod == pod), "")
-    return f"A round now gives it node {node}." if node else "It does not wait any more."
+    return f"A round now gives it node {node}." if node else "The pod does not wait any more."
 
 
 def _as_json(cure: Cure) -> dict[str, Any]:
@@ -55,8 +55,8 @@ def _as_json(cure: Cure) -> dict[str, Any]:
 def _others(cure: Cure) -> str:
     """Return a line that says what a cure does to running pods, or which waiting pod would get the place first."""
     if cure.rival:
-        return f"{cure.rival} waits, too, and would get this place first"
+        return f"{cure.rival} waits, too, and would get this node first"
     if not cure.moves:
-        return "no pod that runs is touched"
+        return "no running pod is moved"
     count = len(cure.moves)
     return f"{count} {'pod that runs is' if count == 1 else 'pods that run are'} moved to other nodes"

@@ -75,7 +75,7 @@ def _read_live(given: ClusterInput) -> ReadInput:
         raise UnreadableInputError(f"the cluster cannot be read: {error}") from None
     notes = [*_describe_left_out(manifests.set_aside)]
     if not shown:
-        notes.insert(0, "No program shows its configuration: this is by the default one.")
+        notes.insert(0, "No program shows its configuration, so the default one is used.")
     now = time.time() if given.now is None else given.now
     return ReadInput(manifests, configuration, now, " ".join(notes))
 
@@ -84,7 +84,7 @@ def _describe_left_out(lines: tuple[str, ...]) -> Iterator[str]:
     """Yield a sentence about objects that are left out or used only in part; yield nothing if there are none."""
     if lines:
         more = f"; and {len(lines) - _NAMED} more" if len(lines) > _NAMED else ""
-        yield f"Set aside in part or whole: {'; '.join(lines[:_NAMED])}{more}."
+        yield f"Objects left out or used only in part: {'; '.join(lines[:_NAMED])}{more}."
 
 
 async def _ask(given: ClusterInput) -> tuple[Manifests, BridgeConfiguration, bool]:

@@ -52,7 +52,7 @@ class Worker:
         Raises ``JobError`` if the job fails, or takes longer than ``seconds``.
         """
         if self._waiting > self._most:
-            raise BusyError("too much is worked on already; try again in a minute")
+            raise BusyError("too many jobs wait already; try again in a minute")
         self._waiting += 1
         try:
             async with self._turn:
@@ -81,11 +81,11 @@ class Worker:
             connection.send(job)
             if not connection.poll(seconds):
                 self._kill()
-                raise JobError(f"it has taken more than {seconds:.0f} s, and was given up")
+                raise JobError(f"the job took more than {seconds:.0f} s, and was stopped")
             answer: tuple[bool, Any] = connection.recv()
         except (EOFError, OSError):
             self._kill()
-            raise JobError("the process that works on it has ended") from None
+            raise JobError("the process that did the job has ended") from None
         return answer
 
     def _start(self) -> Connection:

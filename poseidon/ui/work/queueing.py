@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from poseidon.offline.queue_order import QueuedWorkload
 
 _UNREAD = "No queues are read: the configuration has to name their project (queues.source)."
-_EMPTY = "There is no queue, and no quota that pods could draw on."
+_EMPTY = "There is no queue, and no quota from which pods could take."
 
 
 def describe_queues(given: ClusterInput) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def test_all_rounds_of_a_folder_are_run_again(content: dict[str, bytes], tmp_pat
         "round-00000002",
     ]
     assert all("agrees" in line and " yes " in line for line in lines)
-    assert done.stdout.endswith("Where two figures stand, the first is from when the round was saved.\n")
+    assert done.stdout.endswith("If a cell has two figures, the first is from when the round was saved.\n")
 
 
 @pytest.mark.parametrize(("place", "text"), [("empty", "holds no saved round"), ("gone", "cannot be read")])

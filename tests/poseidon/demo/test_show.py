@@ -128,7 +128,7 @@ async def test_an_api_server_that_refuses_does_not_end_the_show():
         said: list[str] = []
         await Show(transport, ["n1"], 100, said.append).beat()
         assert said
-        assert all(line.startswith("the API server did not do it: ") for line in said)
+        assert all(line.startswith("the API server refused a request: ") for line in said)
 
 
 def test_replacements_keep_what_their_controllers_would():

@@ -247,8 +247,8 @@ async def test_clocks_that_differ(tmp_path, ahead, says):
 @pytest.mark.parametrize(
     ("given", "verdict", "says"),
     [
-        (None, "ok", "nobody has led yet"),
-        (("", 1.0), "warning", "nobody leads"),
+        (None, "ok", "no bridge has led yet"),
+        (("", 1.0), "warning", "no bridge leads"),
         (("bridge-a", 300.0), "warning", "bridge-a renewed its Lease 30"),
         (("bridge-a", 2.0), "ok", "bridge-a"),
         (("ghost", 2.0, 2**31 - 1), "warning", "ghost holds the Lease for 2147483647 s"),

@@ -156,11 +156,11 @@ FAULTS = [
     Fault(
         "definitions of AppGroups are not installed",
         set_(config={"costModels": [{"name": "network_overhead"}]}),
-        "definition appgroup.diktyo.x-k8s.io", "network_overhead has nothing to go by",
+        "definition appgroup.diktyo.x-k8s.io", "network_overhead has no data until",
     ),
     Fault(
         "nobody exports NUMA zones", set_(config={"costModels": [{"name": "numa_fit"}]}),
-        "definition topology.node.k8s.io", "numa_fit has nothing to go by",
+        "definition topology.node.k8s.io", "numa_fit has no data until",
     ),
     Fault("nobody may evict", set_(), "rights preemption", "apply deploy/preemption", "warning"),
     Fault(

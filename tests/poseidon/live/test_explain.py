@@ -52,7 +52,7 @@ async def test_pods_that_run_that_wait_and_that_nobody_knows(tmp_path):
         waits = (await explain(s, "default/huge")).stdout
         assert waits.startswith("Pod default/huge waits for a node; 0 of 3 nodes are feasible.")
         assert waits.count("Insufficient cpu") >= 3
-        assert "Said of it last: 0/3 nodes are available: 3 Insufficient cpu." in waits.replace("\n", " ")
+        assert "Last reason given: 0/3 nodes are available: 3 Insufficient cpu." in waits.replace("\n", " ")
 
         short = (await explain(s, "huge", "--most", "1")).stdout
         assert "2 more: Insufficient cpu" in short

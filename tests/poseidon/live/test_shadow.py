@@ -119,7 +119,7 @@ async def test_a_solver_that_is_still_being_told_of_the_cluster_answers(tmp_path
             call = SchedulerStub(channel).Session(None)
             await greet(call, solver, hello_of(name, "a driver that is slow"), SECONDS)
             assert await explain_task([solver], name, "", SECONDS) is None
-            with pytest.raises(NoAnswerError, match="still being told of it"):
+            with pytest.raises(NoAnswerError, match="does not know all of it yet"):
                 await read_state([solver], name, SECONDS)
             s.stack.solver_address = solver
             result = await asyncio.to_thread(CliRunner().invoke, main, arguments(s, "--for", "1ms"))

@@ -101,6 +101,6 @@ async def test_a_state_is_that_of_the_solver_that_serves_the_cluster():
     async with serving(make_solver("a"), make_solver("b")) as targets:
         assert await read_state(targets, "b", 5.0) == {"clusters": ["b"], "machines": 7}
         with pytest.raises(
-            NoAnswerError, match="no solver drives cluster c, or the one that does is still being told"
+            NoAnswerError, match="no solver drives cluster c, or its solver does not know all of it"
         ):
             await read_state(targets, "c", 5.0)

@@ -149,7 +149,7 @@ def test_odd_samples_are_left_out(line, queues):
 
 @pytest.mark.parametrize("page", ["{}", "poseidon_nodes{", "poseidon_nodes", "<html>", "\ufffd\ufffd x 1"])
 def test_what_is_no_page_of_metrics_is_one_error(page):
-    with pytest.raises(ValueError, match=r"^what answers is no page of metrics \(.+\)$"):
+    with pytest.raises(ValueError, match=r"^the answer is no page of metrics \(.+\)$"):
         parse_metrics(f"{page}\n")
 
 

@@ -104,11 +104,11 @@ def test_kinds_that_hold_pods_but_are_not_known_are_named():
     ]
     assert list(warn_of_objects_left_out(documents, [])) == [
         (
-            "Odd: 1 left out ((no name)): it holds pods, but how many is not known here; add the pods that "
+            "Odd: 1 left out ((no name)): it creates pods, but how many is unknown; add the pods that "
             "its controller has created"
         ),
         (
-            "Odd (odd.io): 4 left out (o0, o1, o2 and 1 more): it holds pods, but how many is not known here; add the "
+            "Odd (odd.io): 4 left out (o0, o1, o2 and 1 more): it creates pods, but how many is unknown; add the "
             "pods that its controller has created"
         ),
     ]

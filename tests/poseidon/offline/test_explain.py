@@ -163,7 +163,7 @@ def test_who_has_to_make_way_is_named(run, write):
     assert first.startswith("A round now gives pod shop/high node n once shop/low is gone, at cost ")
     lines = run("explain", "-f", path, "--pod", "shop/low").stdout.splitlines()
     assert lines[0].startswith("Pod shop/low runs on n")
-    assert "A round now has it make way for shop/high." in lines
+    assert "A round now would evict it for shop/high." in lines
 
 
 def test_gates_and_missing_priority_classes_are_named(explain):

@@ -44,12 +44,12 @@ def test_what_makes_no_sense_allows_nothing_and_is_told():
     assert asked("yes", "") == (
         False,
         [
-            "namespace default: label firmament.io/reschedule is 'yes'; write allow or deny; nothing of it moves"
+            "namespace default: label firmament.io/reschedule is 'yes'; write allow or deny; no pod of it moves"
         ],
     )
     assert asked("allow", "True") == (
         False,
         [
-            "pod default/p: annotation firmament.io/reschedule is 'True'; write allow or deny; nothing of it moves"
+            "pod default/p: annotation firmament.io/reschedule is 'True'; write allow or deny; no pod of it moves"
         ],
     )

@@ -37,7 +37,7 @@ def test_a_plan_of_nothing_has_figures_alone():
         ("0", "pods bound"),
         ("0", "of 0 nodes get pods"),
         ("0", "pods pending"),
-        ("0", "pods have to make way"),
+        ("0", "pods would be evicted"),
     ]
     assert list(report.sections) == []
 
@@ -56,12 +56,12 @@ def test_figures_count_pods_and_the_nodes_that_get_them():
         ("3", "pods bound"),
         ("2", "of 3 nodes get pods"),
         ("1", "pods pending"),
-        ("1", "pods have to make way"),
+        ("1", "pods would be evicted"),
     ]
     table = sections(report)["Pods and their nodes"].table
     assert table is not None
     assert list(table.rows) == [("a", "n1", ""), ("b", "n1", ""), ("c", "n2", "a, b")]
-    table = sections(report)["Pods that have to make way"].table
+    table = sections(report)["Pods that would be evicted"].table
     assert table is not None
     assert list(table.rows) == [("v", "n1", "c")]
 

@@ -57,7 +57,10 @@ async def test_manifests_stand_as_after_a_plan(manifests):  # noqa: F811 - the f
         async with served(source) as (client, _):
             session = await (await client.get("/api/v1/session")).json()
             assert session["source"] == "manifests"
-            assert "Pods stand as after a plan: it binds 1 pod, and leaves 1 waiting." in session["warnings"]
+            assert (
+                "Pods are shown as after a plan, which binds 1 pod, and leaves 1 waiting."
+                in session["warnings"]
+            )
             assert not any("is being made" in each for each in session["warnings"])
             flow = await (await client.get("/api/v1/flow")).json()
             assert (flow["tasks"], flow["placed"]) == (2, 1)
