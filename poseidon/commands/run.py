@@ -152,7 +152,7 @@ def _recorder(folder: Path, limit: str, config: Path | None) -> StreamRecorder:
 def bridge_options(config: Path | None, leader_elect: bool | None) -> BridgeOptions:
     """Return the bridge's options, from a configuration file and the command line.
 
-    Raises ``ValueError`` if one of them cannot be used.
+    Raises ``ValueError`` if an option or the configuration cannot be used.
     """
     from poseidon.configuration.document import load
 

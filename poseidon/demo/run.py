@@ -70,7 +70,7 @@ class Demonstration:
     async def go_on(self) -> None:
         """Keep all processes running until cancelled; with the dashboard, also run the show.
 
-        Raises ``ChildDiedError`` if one of them dies.
+        Raises ``ChildDiedError`` if one of the processes dies.
         """
         stack, options = self.stack, self.options
         if not options.page:
@@ -88,7 +88,7 @@ async def demonstrate(
 ) -> AsyncIterator[Demonstration]:
     """Schedule ``workload`` with real processes, which stop when the context ends.
 
-    ``clock`` is monotonic. Raises ``ChildDiedError``, ``DemoTimeoutError`` or ``KubeError``.
+    ``clock`` returns seconds that never decrease. Raises ``ChildDiedError``, ``DemoTimeoutError`` or ``KubeError``.
     """
     workload = add_gpus(workload) if options.page else workload
     solver, bridge = (f"127.0.0.1:{port}" for port in _free_ports(2)) if options.page else ("", "")

@@ -44,7 +44,10 @@ async def create_cluster(transport: Transport, workload: Workload) -> dict[Owner
 
 
 async def ensure_namespace(transport: Transport, name: str) -> None:
-    """Create a namespace unless it exists. Raises ``KubeError`` if that fails."""
+    """Create a namespace unless it exists.
+
+    Raises ``KubeError`` if the API server refuses the namespace or does not answer.
+    """
     try:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         await _post(transport, "/api/v1/namespaces", body)
@@ -61,7 +64,7 @@ async def create_pods(
 ) -> None:
     """Create pods in batches; call ``about_to_create`` before each batch is sent.
 
-    Raises ``KubeError`` if that fails.
+    Raises ``KubeError`` if the API server refuses a pod or does not answer.
     """
     for begin in range(0, len(pods), _BATCH):
         batch = pods[begin : begin + _BATCH]

@@ -37,7 +37,7 @@ class Occupancy:
 async def read_occupancy(transport: Transport) -> Occupancy:
     """Read all nodes and pods from the API server, and return how much of the nodes is requested.
 
-    Raises ``KubeError`` if that fails.
+    Raises ``KubeError`` if the API server does not answer.
     """
     nodes = [node async for page in pages(transport, NODES, _PAGE) for node in page.items]
     pods = [pod async for page in pages(transport, PODS, _PAGE) for pod in page.items]

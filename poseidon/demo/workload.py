@@ -67,7 +67,7 @@ class ExampleMissingError(Exception):
 def example_paths() -> tuple[str, ...]:
     """Return the paths of the example's manifests: in the source checkout, or else in the installed package.
 
-    Raises ``ExampleMissingError`` if they are in neither.
+    Raises ``ExampleMissingError`` if the manifests are in neither of these places.
     """
     checkout = Path(__file__).resolve().parents[2] / _EXAMPLE
     installed = Path(sysconfig.get_path("data"), "share", "poseidon", _EXAMPLE)

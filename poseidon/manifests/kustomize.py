@@ -37,7 +37,10 @@ def command() -> tuple[str, ...]:
 
 
 def build_kustomization(folder: Path) -> bytes:
-    """Return the objects that a folder's kustomization makes, as YAML. Raises ``KustomizeError`` if that fails."""
+    """Return the objects that a folder's kustomization makes, as YAML.
+
+    Raises ``KustomizeError`` if the kustomization cannot be built.
+    """
     tool = command()
     if not tool:
         raise KustomizeError(f"needs {TOOLS} on PATH; install one of them")

@@ -34,7 +34,7 @@ CLOSE_SECONDS = 3.0
 class StreamRecorder:
     """Records one stream of messages after another.
 
-    The event loop's thread calls it; ``wall`` returns the seconds since the epoch.
+    The event loop's thread calls the recorder; ``wall`` returns the seconds since the epoch.
     """
 
     def __init__(

@@ -115,7 +115,7 @@ class SegmentWriter:
         self._earlier: dict[Path, int] = {}
 
     def begin(self) -> None:
-        """End the present file and begin the next file. Raises ``OSError`` if that fails."""
+        """End the present file and begin the next file. Raises ``OSError`` if a file cannot be written."""
         self.close()
         self._earlier = {each: each.stat().st_size for each in self._list_files()}
         self._number += 1
@@ -126,7 +126,9 @@ class SegmentWriter:
         self._append(_BEGINS)
 
     def write(self, entries: Iterable[bytes]) -> None:
-        """Write entries as one block, and start to transfer it to the disk. Raises ``OSError`` if that fails.
+        """Write entries as one block, and start to transfer it to the disk.
+
+        Raises ``OSError`` if the file cannot be written.
 
         The oldest files are deleted if the limit would be exceeded.
         """

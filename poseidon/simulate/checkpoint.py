@@ -52,7 +52,7 @@ def from_bytes(kept: bytes) -> Simulation:
 
 
 def save(simulation: Simulation, path: Path) -> None:
-    """Write a simulation to a file, completely or not at all. Raises ``OSError`` if that fails."""
+    """Write a simulation to a file, completely or not at all. Raises ``OSError`` if the file cannot be written."""
     beside = path.with_name(f"{path.name}.part")
     with beside.open("wb") as file:
         file.write(_BEGINS)

@@ -182,8 +182,8 @@ def look_back(
 ) -> PastArrivals:
     """Return the recent arrivals of pods that run for a limited time; pods of services only replace others.
 
-    The function adds the kinds of ended pods to the simulation. If the known past is too short, it returns no
-    arrivals.
+    The function adds the kinds of ended pods to the simulation. If the known past is too short, the function returns
+    no arrivals.
     """
     created = {pod.metadata.uid: seconds(pod.metadata.creation_timestamp) for pod in manifests.pods}
     first = min((each for each in created.values() if each is not None), default=now)

@@ -21,7 +21,10 @@ class PoolError(ValueError):
 
 
 def nodes_of(pool: NodePool, first: int, count: int) -> Iterator[Node]:
-    """Yield ``count`` nodes of a pool, numbered from ``first`` on. Raises ``PoolError`` if they would be invalid."""
+    """Yield ``count`` nodes of a pool, numbered from ``first`` on.
+
+    Raises ``PoolError`` if the nodes would be invalid.
+    """
     offered = {"pods": "110"} | {name: str(amount) for name, amount in pool.allocatable.items()}
     for number in range(first, first + count):
         name = f"{pool.name}-{number}"

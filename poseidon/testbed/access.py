@@ -19,7 +19,10 @@ from poseidon.testbed.objects.store import Store, time_text
 Object = dict[str, Any]
 
 ADMINISTRATOR = "admin"
-"""The user who may do everything. Without authentication, every client without an account's token is this user."""
+"""The user who may do everything.
+
+Without authentication, every client that presents no account's token is the administrator.
+"""
 
 ACCESS_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 

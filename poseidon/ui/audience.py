@@ -10,7 +10,7 @@ PATIENCE = 30.0
 
 
 class Audience:
-    """Knows from the requests whether people look at the page. ``clock`` is monotonic."""
+    """Knows from the requests whether people look at the page. ``clock`` returns seconds that never decrease."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

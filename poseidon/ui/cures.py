@@ -57,7 +57,7 @@ _PROGRESS = {
 class Cures:
     """The searches for cures that users of the dashboard have begun; results are kept for a minute.
 
-    ``clock`` is monotonic.
+    ``clock`` returns seconds that never decrease.
     """
 
     def __init__(self, worker: Jobs, given: ClusterInput, clock: Callable[[], float]) -> None:

@@ -21,7 +21,7 @@ WORKING, DONE, FAILED = "working", "done", "failed"
 
 
 class _Finding:
-    """The last result of a job, such as a description of the queues. ``clock`` is monotonic."""
+    """The last result of a job, such as a description of the queues. ``clock`` returns seconds that never decrease."""
 
     def __init__(
         self, worker: Jobs, job: Callable[[], dict[str, Any]], clock: Callable[[], float], *, lasts: bool
@@ -63,7 +63,7 @@ class Queues:
     """Describes the queues of an input, and when pods that wait in them are expected to get nodes.
 
     ``expect`` returns expected starts by ``queues`` and ``workloads``; it is called in the worker process. ``clock``
-    is monotonic.
+    returns seconds that never decrease.
     """
 
     def __init__(

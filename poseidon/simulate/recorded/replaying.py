@@ -174,7 +174,7 @@ def _continue_stream(
 def read_configuration(stream: pb.RecordedStream) -> Document:
     """Return the configuration that a recording contains, or the defaults.
 
-    Raises ``ConfigurationError`` if it cannot be used.
+    Raises ``ConfigurationError`` if the recorded configuration cannot be used.
     """
     if not stream.configuration:
         return load_configuration(None)

@@ -250,7 +250,10 @@ def load_scenario(path: Path) -> Scenario:
 
 
 def check_scenario(document: Mapping[str, Any], where: str) -> Scenario:
-    """Check a parsed scenario; ``where`` is its name in messages. Raises ``ConfigurationError`` if it has faults."""
+    """Check a parsed scenario; ``where`` is its name in messages.
+
+    Raises ``ConfigurationError`` if the scenario has faults.
+    """
     faults = []
     scenario = None
     if not any(key in document for key in ("apiVersion", "kind", "cluster", "workload")):

@@ -79,7 +79,10 @@ class EndedRuns:
         return found
 
     def keep(self, row: Row) -> None:
-        """Save the row of a finished run, completely or not at all. Raises ``OSError`` if that fails."""
+        """Save the row of a finished run, completely or not at all.
+
+        Raises ``OSError`` if the file cannot be written.
+        """
         path = self._path(self._plan.runs[row["run"]])
         self._folder.mkdir(parents=True, exist_ok=True)
         beside = path.with_suffix(".part")
@@ -87,7 +90,7 @@ class EndedRuns:
         beside.replace(path)
 
     def remove(self) -> None:
-        """Remove the files of all finished runs. Raises ``OSError`` if that fails."""
+        """Remove the files of all finished runs. Raises ``OSError`` if a file cannot be removed."""
         for run in self._plan.runs:
             self._path(run).unlink(missing_ok=True)
         if self._folder.exists() and not any(self._folder.iterdir()):

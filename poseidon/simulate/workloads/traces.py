@@ -61,7 +61,7 @@ _READERS: Mapping[str, Callable[[Path, Trace], _Read]] = MappingProxyType(
 def read_trace(part: Trace, folder: Path) -> Recorded:
     """Return the content of a trace, whose path is relative to ``folder``.
 
-    Raises ``TraceError`` if it cannot be read.
+    Raises ``TraceError`` if the trace cannot be read.
     """
     path = folder / part.path
     try:

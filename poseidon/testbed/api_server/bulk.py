@@ -39,7 +39,7 @@ async def create_lines(operations: Operations, chunks: AsyncIterator[bytes]) -> 
 
 
 def create_object(operations: Operations, obj: Any) -> None:
-    """Create an object with its own status, according to its kind. Raises ``ApiError`` if it is refused."""
+    """Create an object with its own status, according to its kind. Raises ``ApiError`` if the object is refused."""
     api_version, kind = (obj.get("apiVersion"), obj.get("kind")) if isinstance(obj, dict) else (None, None)
     resource = operations.registry.of_kind(api_version or "", kind or "")
     if resource is None:

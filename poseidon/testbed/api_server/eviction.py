@@ -39,7 +39,7 @@ class Eviction(msgspec.Struct, rename="camel"):
 
 
 def decode_eviction(body: bytes) -> Eviction:
-    """Read an Eviction from JSON. Raises ``ApiError`` 400 if it is malformed."""
+    """Read an Eviction from JSON. Raises ``ApiError`` 400 if the JSON is no Eviction."""
     eviction = errors.decode_as(Eviction, body, "Eviction in version v1 cannot be handled as a Eviction")
     if eviction.kind != "Eviction" or eviction.api_version != "policy/v1":
         raise errors.bad_request(

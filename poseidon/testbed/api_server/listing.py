@@ -45,7 +45,10 @@ class _Token(msgspec.Struct):
 
 
 def parse_revision(text: str) -> int:
-    """Return a resourceVersion as a number, or 0 if the text is empty. Raises ``ApiError`` 400 if it is no number."""
+    """Return a resourceVersion as a number, or 0 if the text is empty.
+
+    Raises ``ApiError`` 400 if the text is no number.
+    """
     if not text:
         return 0
     if not (text.isascii() and text.isdecimal()):

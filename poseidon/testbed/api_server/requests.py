@@ -108,7 +108,10 @@ def flag(query: Mapping[str, str], name: str) -> bool:
 
 
 def delete_options(body: bytes, query: Mapping[str, str]) -> DeleteOptions:
-    """Read the body of a delete request, or its query if it has no body. Raises ``ApiError`` 400 if it is malformed."""
+    """Read the body of a delete request, or its query if it has no body.
+
+    Raises ``ApiError`` 400 if the body or the query is malformed.
+    """
     if not body:
         grace = _whole(query, "gracePeriodSeconds") if "gracePeriodSeconds" in query else None
         return DeleteOptions(grace_period_seconds=grace)

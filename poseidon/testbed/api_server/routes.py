@@ -236,7 +236,7 @@ def _json(body: bytes, code: int = 200) -> web.Response:
 def _insist_on_json(request: web.BaseRequest) -> None:
     """Refuse a body if its declared content type is not JSON, but for example protobuf.
 
-    Raises ``ApiError`` 415 to refuse it.
+    Raises ``ApiError`` 415 to refuse the body.
     """
     if request.content_type not in ("application/json", "application/octet-stream"):
         raise errors.media_type_error(request.content_type, ["application/json"])

@@ -63,9 +63,10 @@ class WatchCursor:
         self._after = 0
 
     def seek(self, revision: int) -> None:
-        """Move to the changes after ``revision``. Raises ``ExpiredRevisionError`` if they are no longer known.
+        """Move to the changes after ``revision``.
 
-        A watch from a version that does not exist yet sends nothing until that version exists, as in kube-apiserver.
+        Raises ``ExpiredRevisionError`` if these changes are no longer known. A watch from a version that does not exist
+        yet sends nothing until that version exists, as in kube-apiserver.
         """
         self._position = self.collection.history.position_after(revision)
         self._after = revision
@@ -79,7 +80,7 @@ class WatchCursor:
     def advance(self) -> tuple[bytes, bool]:
         """Return the events of the next batch of changes, and whether more remain.
 
-        Raises ``ExpiredRevisionError`` if they are no longer known.
+        Raises ``ExpiredRevisionError`` if the next changes are no longer known.
         """
         changes = self.collection.history.read(self._position, _BATCH)
         self._position += len(changes)

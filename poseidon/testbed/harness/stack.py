@@ -74,7 +74,7 @@ class Stack:
         await self.stop()
 
     async def start_servers(self) -> None:
-        """Start the solver, and the cluster unless one is given. Raises ``ChildDiedError`` if one of them ends."""
+        """Start the solver, and the cluster unless one is given. Raises ``ChildDiedError`` if solver or cluster end."""
         own_cluster = self._options.kubeconfig is None
         if own_cluster:
             await self.cluster.start()
@@ -83,7 +83,10 @@ class Stack:
             await self.cluster.read_address()
 
     async def start_cluster(self) -> None:
-        """Start the simulated cluster alone, unless a cluster is given. Raises ``ChildDiedError`` if it ends."""
+        """Start the simulated cluster alone, unless a cluster is given.
+
+        Raises ``ChildDiedError`` if the cluster's process ends.
+        """
         if self._options.kubeconfig is None:
             await self.cluster.start()
             await self.cluster.read_address()

@@ -38,7 +38,7 @@ class Binding(msgspec.Struct):
 
 
 def decode_binding(body: bytes) -> Binding:
-    """Read a Binding from JSON. Raises ``ApiError`` 400 if it is malformed."""
+    """Read a Binding from JSON. Raises ``ApiError`` 400 if the JSON is no Binding."""
     binding = errors.decode_as(Binding, body, "Binding in version v1 cannot be handled as a Binding")
     if binding.kind != "Binding":
         raise errors.bad_request(f"the object provided is a {binding.kind}; send a v1 Binding")

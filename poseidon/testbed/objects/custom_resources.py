@@ -39,7 +39,7 @@ def definition(
 def validate(definition: Object) -> None:
     """Check the fields of a definition on which serving its resources depends.
 
-    Raises ``ApiError`` 422 if one is invalid.
+    Raises ``ApiError`` 422 if a field is invalid.
     """
     metadata, spec = definition["metadata"], definition.get("spec") or {}
     names, versions = spec.get("names"), spec.get("versions")

@@ -115,7 +115,7 @@ class History:
     def position_after(self, revision: int) -> int:
         """Return the position of the first change after ``revision``.
 
-        Raises ``ExpiredRevisionError`` if it is no longer known.
+        Raises ``ExpiredRevisionError`` if that change is no longer known.
         """
         oldest = self.oldest
         if revision < oldest:
@@ -125,7 +125,7 @@ class History:
     def read(self, position: int, count: int) -> list[Change]:
         """Return up to ``count`` changes from ``position`` on, none at the end of the log.
 
-        Raises ``ExpiredRevisionError`` if they are no longer known.
+        Raises ``ExpiredRevisionError`` if the changes are no longer known.
         """
         start = position - self._dropped
         if start < self._first:

@@ -55,7 +55,7 @@ class _PodSpec(msgspec.Struct, rename="camel"):
 def validate(pod: Object) -> None:
     """Check the types in a pod's ``spec``, and that it has containers with names.
 
-    Raises ``ApiError`` 400 or 422 if it is invalid.
+    Raises ``ApiError`` 400 or 422 if the pod is invalid.
     """
     name = pod["metadata"].get("name", "")
     try:
@@ -157,7 +157,7 @@ def keep_admitted(pod: Object, before: Object) -> None:
 
 
 def validate_update(pod: Object, before: Object) -> None:
-    """Refuse changes of the parts of ``spec`` that must not change. Raises ``ApiError`` 422 to refuse them."""
+    """Refuse changes of the parts of ``spec`` that must not change. Raises ``ApiError`` 422 to refuse a change."""
     if _immutable_part(pod["spec"], gated=False) == _immutable_part(before["spec"], gated=False):
         return
     if before["spec"].get("schedulingGates"):

@@ -151,7 +151,7 @@ class Store:
     def create(self, collection: Collection, obj: Object, *, dry_run: bool = False) -> Record:
         """Add an object; its ``metadata`` must have a name, and a namespace if the kind has namespaces.
 
-        Raises ``ApiError`` 409 if it exists.
+        Raises ``ApiError`` 409 if the object exists.
 
         The store sets uid, creationTimestamp and resourceVersion. The store keeps ``obj``, so callers must not use it
         afterwards.

@@ -60,7 +60,7 @@ class _Shape(msgspec.Struct, rename="camel"):
 def check_shape(resource: ResourceType, obj: Any) -> Object:
     """Return ``obj`` if it is an object of ``resource`` and its metadata have the right types.
 
-    Raises ``ApiError`` 400 if it is not.
+    Raises ``ApiError`` 400 if ``obj`` is no such object.
     """
     try:
         shape = msgspec.convert(obj, _Shape)
@@ -83,7 +83,7 @@ def check_shape(resource: ResourceType, obj: Any) -> Object:
 def check_patched(resource: ResourceType, obj: Any) -> Object:
     """Return ``obj``, the result of a patch, if its fields have the right types.
 
-    Raises ``ApiError`` 422 if they have not.
+    Raises ``ApiError`` 422 if a field has the wrong type.
     """
     metadata_is_there = isinstance(obj, dict) and isinstance(obj.get("metadata"), dict)
     why = "" if metadata_is_there else "metadata is missing"
@@ -101,7 +101,7 @@ def check_patched(resource: ResourceType, obj: Any) -> Object:
 def prepare_create(resource: ResourceType, obj: Object, store: Store, *, keep_status: bool = False) -> None:
     """Check a new object, and complete it to the form in which it is stored.
 
-    Raises ``ApiError`` 403 or 422 to refuse it.
+    Raises ``ApiError`` 403 or 422 to refuse the object.
     """
     metadata = obj["metadata"]
     _check_name(resource, metadata)
@@ -137,7 +137,7 @@ def prepare_create(resource: ResourceType, obj: Object, store: Store, *, keep_st
 def prepare_update(resource: ResourceType, obj: Object, before: Object) -> None:
     """Check the new version of an object, and complete it to the form in which it is stored.
 
-    Raises ``ApiError`` 422 to refuse it.
+    Raises ``ApiError`` 422 to refuse the new version.
 
     Fields that the server owns keep their values from ``before``. The status also keeps its value if the kind has a
     status subresource.

@@ -19,7 +19,7 @@ class Connections:
     """The open connections, at most ``most``.
 
     ``head`` is the time until a connection's first complete request; ``idle`` is the time between two requests, and
-    to receive an answer; both are in seconds. ``clock`` is monotonic.
+    to receive an answer; both are in seconds. ``clock`` returns seconds that never decrease.
     """
 
     def __init__(self, most: int, head: float, idle: float, clock: Callable[[], float]) -> None:

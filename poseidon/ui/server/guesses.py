@@ -10,7 +10,7 @@ _MOST_PEERS = 1024
 
 
 class Guesses:
-    """Counts wrong tokens by the sender's address. ``clock`` is monotonic."""
+    """Counts wrong tokens by the sender's address. ``clock`` returns seconds that never decrease."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class MetricsPoll:
     """Reads the metrics of bridge and solver, and compares each reading with the previous one.
 
-    ``clock`` is monotonic.
+    ``clock`` returns seconds that never decrease.
     """
 
     def __init__(self, known: Known, bridge_url: str, solver_url: str, clock: Callable[[], float]) -> None:

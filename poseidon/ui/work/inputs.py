@@ -56,7 +56,7 @@ class UnreadableInputError(Exception):
 def read(given: ClusterInput) -> ReadInput:
     """Read manifests (once per process) or a live cluster (each time).
 
-    Raises ``UnreadableInputError`` if that fails.
+    Raises ``UnreadableInputError`` if the input cannot be read.
     """
     return _read_files(given) if given.paths else _read_live(given)
 

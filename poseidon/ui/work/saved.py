@@ -65,7 +65,7 @@ class SavedRound(NamedTuple):
 def round_folders(path: Path) -> list[Path]:
     """Return the folders of saved rounds in a folder, or the folder itself if it holds a saved round.
 
-    Raises ``OSError`` if it cannot be read.
+    Raises ``OSError`` if the folder cannot be read.
     """
     if (path / DESCRIPTION).is_file():
         return [path]
@@ -76,7 +76,7 @@ def round_folders(path: Path) -> list[Path]:
 
 
 def describe(folder: Path) -> SavedRound:
-    """Read the description of a saved round. Raises ``OSError`` or ``ValueError`` if it cannot be read."""
+    """Read the description of a saved round. Raises ``OSError`` or ``ValueError`` if the description cannot be read."""
     file = folder / DESCRIPTION
     if file.stat().st_size > MOST_BYTES:
         raise ValueError(f"{file}: larger than {MOST_BYTES >> 20} MiB")

@@ -102,7 +102,7 @@ async def test_after_a_plan_of_files_claims_have_the_devices_that_it_gives_them(
     source = FileSource(FileInput("x", given, None, load_manifests(files)), InProcess(), Wall())
     run = asyncio.create_task(source.run())
     await until(
-        lambda: source.known.about.warnings and "stand as after a plan" in source.known.about.warnings[-1]
+        lambda: source.known.about.warnings and "shown as after a plan" in source.known.about.warnings[-1]
     )
     run.cancel()
     answer = show_node(source.known, "a100-1", 0, 10)

@@ -70,7 +70,7 @@ VIEWS = {
     "#/pods/research/web-front-1": [
         "Cost of its placement",
         "price of the place",
-        "runner-up",
+        "next best node",
         "chosen",
         "212 nodes feasible",
         "16Gi memory",
