@@ -91,8 +91,8 @@ def explain(
 
     With -f, the command reads the cluster from files; without -f, it asks the solver of the live cluster. A pod that
     already runs is explained as if it looked for another node. With --workload, the command says what keeps all pods
-    of an owner waiting, and which changes of quotas, priority or pods would place them. For a live cluster, it reads
-    the cluster's objects instead of asking the solver.
+    of an owner waiting, and which changes of quotas, priority or pods would place them. With --workload, a live
+    cluster is explained by its objects, and not by the solver.
     """
     if workload:
         if pod:

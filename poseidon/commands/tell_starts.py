@@ -37,7 +37,7 @@ def tell_starts(*, config: Path | None, dry_run: bool, every: float | None, outp
 
     A pod asks with the annotation firmament.io/tell-start=true; the command answers with the annotation
     firmament.io/expected-start on that pod. The command simulates the cluster from now on; new pods come as often as
-    they did in the last hours. If no pod asks, it simulates nothing.
+    they did in the last hours. If no pod asks, the command simulates nothing.
     """
     while True:
         found = _tell(Source(config=config).read_live(), dry_run=dry_run)

@@ -98,7 +98,7 @@ def make_misfit() -> Object:
 
 
 def make_replacement(pod: Object, number: int) -> Object:
-    """Return the pod with which its controller would replace an evicted one."""
+    """Return the pod that its controller would create in place of an evicted pod."""
     metadata, spec = pod["metadata"], dict(pod["spec"])
     spec.pop("nodeName", None)
     kept = {key: metadata[key] for key in ("namespace", "labels", "ownerReferences") if key in metadata}

@@ -65,7 +65,8 @@ def warn_of_objects_left_out(documents: Iterable[Document], templates: Sequence[
 def holds_pods(value: object) -> bool:
     """Return whether an object contains a pod template, at any depth.
 
-    The template is found as ``*template.spec.containers``, ``*template.containers`` or ``podSpec.containers``.
+    A pod template is recognised by a field ``*template.spec.containers``, ``*template.containers`` or
+    ``podSpec.containers``.
     """
     seen: set[int] = set()
     waiting: list[object] = [value]

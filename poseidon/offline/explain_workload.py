@@ -51,7 +51,7 @@ class WorkloadExplanation:
     pods: int
     """How many pods of the workload have not ended."""
     waiting: tuple[str, ...]
-    """The uids of its pods that still wait after the round."""
+    """The uids of the workload's pods that still wait after the round."""
     queue: str
     """The quota from which the workload's pods take, "" for none."""
     position: int

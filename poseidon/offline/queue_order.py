@@ -16,9 +16,9 @@ class QueuedWorkload(NamedTuple):
     workload: str
     """The workload's name, as ``poseidon plan`` prints it."""
     pods: tuple[str, ...]
-    """The uids of its waiting pods, in order of their names."""
+    """The uids of the workload's waiting pods, in order of their names."""
     priority: int
-    """The priority of its pods."""
+    """The priority of the workload's pods."""
     created: float
     """Creation time of the workload's first waiting pod, in seconds since the epoch."""
 

@@ -77,8 +77,8 @@ class ClusterAccess:
     async def siblings(self, pod: Pod) -> list[Pod]:
         """Return the pods of a pod's controller, including the pod itself if it still exists.
 
-        The API server selects them by the pod's labels. Labels with invalid syntax, which old objects may have, are
-        not used.
+        The API server selects the pods by the labels of ``pod``. Labels with invalid syntax, which old objects may
+        have, are not used.
         """
         metadata = pod.metadata
         same = [

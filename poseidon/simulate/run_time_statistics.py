@@ -72,7 +72,7 @@ class KnownRuns:
     def _find_ended_by(self, elapsed: float, passed: int) -> float:
         """Return the probability that a task has ended by ``elapsed``.
 
-        ``passed`` is the number of entries of ``seconds`` that are not later than ``elapsed``.
+        ``passed`` is the number of entries of ``seconds`` that are at most ``elapsed``.
         """
         before = float(self.ended_by[passed - 1])
         if passed == len(self.seconds):

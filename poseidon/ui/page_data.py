@@ -59,7 +59,7 @@ class About:
 
 @dataclass(slots=True)
 class SolverStanding:
-    """Whether a solver answers, and its address.
+    """Whether a solver answers, and the solver's address.
 
     ``since`` is when the solver began to answer or not to answer, 0 before the first question.
     """

@@ -97,7 +97,7 @@ class _Stream:
     def catch_up(self, steps: int, latest: float) -> None:
         """Apply those of the first ``steps`` that are not applied yet.
 
-        The clock shows their recorded times, at most ``latest``.
+        Meanwhile the solver's clock shows the recorded time of each step, at most ``latest``.
         """
         while self.coming and self.applied < steps:
             step = self.coming.popleft()

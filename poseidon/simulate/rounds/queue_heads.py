@@ -51,7 +51,7 @@ class QueueHeads:
         self._held: dict[str, Head] = {}
         """The heads that wait for their victims to leave, by queue."""
         self._passed_over: set[int] = set()
-        """First tasks of the refused heads whose last written refusal says that others of their tree were placed."""
+        """First tasks of those refused heads that stayed heads, because others of their tree of queues were placed."""
         self.busy_until = 0.0
         """When the next round may begin, in seconds since the beginning."""
 

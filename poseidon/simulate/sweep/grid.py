@@ -25,7 +25,7 @@ _INDEX = re.compile(r"\[(\d+)\]")
 
 
 class Sweep(Section):
-    """A sweep, as in its file."""
+    """The content of a sweep's file."""
 
     api_version: Literal["firmament.io/v1alpha1"] = API_VERSION
     """Version of the file's format."""

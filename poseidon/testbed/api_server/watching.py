@@ -28,8 +28,8 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 class WatchOptions:
     """The parameters of a watch; times are in seconds.
 
-    With ``revision`` 0, the watch begins with the current objects. With ``send_initial_events``, it also begins with
-    them, and a bookmark marks their end.
+    With ``revision`` 0, the watch begins with the current objects. With ``send_initial_events``, the watch also
+    begins with these objects, and a bookmark marks their end.
     """
 
     revision: int = 0

@@ -1,7 +1,7 @@
 """Simulates the kubelets of all nodes: they admit or refuse bound pods, run them, end them and remove them.
 
 ``KubeletSimulation`` does no input or output and reads no clock: the caller passes the time, and gets back when to
-call next. ``drive`` calls it from an event loop.
+call next. ``drive`` calls the simulation from an event loop.
 """
 
 from __future__ import annotations

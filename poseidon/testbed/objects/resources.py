@@ -44,7 +44,7 @@ class ResourceType:
     actions: tuple[tuple[str, str], ...] = ()
     """Further subresources, with the kinds of their bodies."""
     custom: bool = False
-    """Whether it is a custom resource."""
+    """Whether a CustomResourceDefinition defines the resource."""
     returns_deleted: bool = False
     """Whether the answer to a delete is the object instead of a ``Status``."""
     verbs: tuple[str, ...] = ALL_VERBS

@@ -16,8 +16,8 @@ _MODEL = "load_threshold"
 _DEFAULTS: Mapping[str, float] = {"cpu": 65.0, "memory": 95.0}
 """Thresholds of the cost model if its arguments state none, in percent.
 
-A test compares them with the model's ``DEFAULT_THRESHOLDS``. The thresholds are repeated here because the dashboard
-may run without the cost models' package.
+A test compares these thresholds with the model's ``DEFAULT_THRESHOLDS``. The thresholds are repeated here because the
+dashboard may run without the cost models' package.
 """
 
 
