@@ -1,4 +1,4 @@
-"""Keeps AppGroups: the specs in force, their records for solvers, and the statuses to write."""
+"""Keeps the AppGroups: their specs in force, their records for the solver, and the statuses to write."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from poseidon.kube.api.other_projects.app_network import AppGroup
 
 
 class AppGroups(GoodStates[AppGroup, AppGroupSpec]):
-    """Keeps all AppGroups by name: what each says, or said last without defects, and what is to be written into it."""
+    """All AppGroups by name: the last spec of each without defects, and the content to write into its object."""
 
     def __init__(self) -> None:
         super().__init__(APP_GROUP_KIND, read_app_group)
 
     def payload(self, key: ObjectKey, _: Members) -> bytes | None:
-        """Return the payload of an AppGroup's record, None if no spec is in force."""
+        """Return the payload of an AppGroup's record, None if the AppGroup has no spec in force."""
         spec = self.get_last_good(key)
         return None if spec is None else app_group_payload(spec, topology_order(spec))
 
     def demands(self, key: ObjectKey) -> tuple[Demand, ...] | None:
-        """Return the bandwidth that an AppGroup's workloads ask for, None if no spec is in force."""
+        """Return the bandwidth that an AppGroup's workloads require, None if the AppGroup has no spec in force."""
         spec = self.get_last_good(key)
         if spec is None:
             return None
@@ -38,7 +38,7 @@ class AppGroups(GoodStates[AppGroup, AppGroupSpec]):
         )
 
     def reconcile(self, key: ObjectKey, members: Members, now: str) -> tuple[Proposal, list[Notice]] | None:
-        """Return what to write into an AppGroup, and messages for people; None if it does not exist."""
+        """Return the patch for an AppGroup, and messages to send as events; None if the AppGroup does not exist."""
         kept = self.get(key)
         if kept is None:
             return None
@@ -66,7 +66,7 @@ def _status(
     if former.get("scheduleStartTime") or members.has_pods(name):
         status["scheduleStartTime"] = former.get("scheduleStartTime") or now
     if kept.spec is not None and order is not None:
-        # sorted by selector, so that readers can search quickly
+        # The list is sorted by selector, so that readers can search it quickly.
         listed = [
             {"workload": _reference(each), "index": order.positions[each.name]}
             for each in sorted(kept.spec.workloads, key=lambda workload: workload.selector)

@@ -1,4 +1,4 @@
-"""The controllers of AppGroup and NetworkTopology: follow objects and measurements, write statuses and costs."""
+"""Watches AppGroups, NetworkTopologies and measurements, and writes the objects' statuses and costs."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from poseidon.kube.write.event_writer import EventWriter
 Take = Callable[["MapName", "Mapping[str, str] | None"], None]
 
 GATHER_SECONDS = 0.5
-"""Seconds for which changes are gathered before a write: pods often come and go in great numbers."""
+"""The seconds for which changes are gathered before a write, because many pods often change at once."""
 
 REST = 4.0
-"""Pause after writes, as a multiple of the time they took: the controller must not keep an API server busy."""
+"""The pause after writes, as a multiple of the time that the writes took, so that the API server stays responsive."""
 
 CONCURRENCY = 8
-"""How many objects are written at the same time."""
+"""The number of objects that are written at the same time."""
 
 _log = logging.getLogger(__name__)
 
 
 class ConfigMapFollower:
-    """Follows wanted ConfigMaps: calls ``take`` with name and data of each, None for a ConfigMap that does not exist.
+    """A watch of the wanted ConfigMaps, which calls ``take`` with the name and data of each, None for a missing one.
 
     ``want`` may be called at any time while ``run`` runs.
     """
@@ -50,7 +50,7 @@ class ConfigMapFollower:
         self._wanted: frozenset[MapName] = frozenset()
 
     def want(self, names: frozenset[MapName]) -> None:
-        """Follow exactly the ConfigMaps of these names from now on."""
+        """Watch exactly the ConfigMaps of these names from now on."""
         self._wanted = names
         if self._group is None:
             return
@@ -61,29 +61,29 @@ class ConfigMapFollower:
                 self._uids.pop(name, None)
                 self._take(name, None)
         for name in sorted(names - self._followed.keys()):
-            # No callback after the first list: `wait_synced` waits for these reflectors.
+            # These reflectors need no callback after the first list, because `wait_synced` waits for them.
             reflector = Reflector(self._environment, config_map(*name), partial(self._pass_on, name))
             task = self._group.create_task(reflector.run(), name="configmap")
             self._followed[name] = reflector, task
 
     def _pass_on(self, name: MapName, changes: Sequence[Change[ConfigMap]]) -> None:
-        """Pass on the changes of a ConfigMap, which come from a collection of at most one object."""
+        """Call ``take`` with the changes of a ConfigMap, which come from a collection of at most one object."""
         for change in changes:
             if change.object is not None:
                 self._uids[name] = change.uid
                 self._take(name, change.object.data)
             elif change.uid == self._uids.get(name):
-                # Any other uid is of an earlier ConfigMap of this name, which has been created again.
+                # Another uid belongs to an earlier ConfigMap of this name, which has been created again.
                 del self._uids[name]
                 self._take(name, None)
 
     async def wait_synced(self) -> None:
-        """Wait until each wanted ConfigMap has been looked up once."""
+        """Wait until each wanted ConfigMap has been read once."""
         for reflector, _ in [*self._followed.values()]:
             await reflector.wait_synced()
 
     async def run(self) -> None:
-        """Follow the wanted ConfigMaps until cancelled."""
+        """Watch the wanted ConfigMaps until cancelled."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             self.want(self._wanted)
@@ -91,11 +91,11 @@ class ConfigMapFollower:
 
 
 class NetworkController:
-    """Passes objects to ``book``, calls ``changed`` afterwards, and writes what the book proposes.
+    """The controller that passes objects to ``book``, calls ``changed`` afterwards, and writes the book's proposals.
 
-    If ``events`` is None nothing is written, otherwise nothing before ``may_begin`` returns. Only the API
-    server keeps state: a write carries the version from which it was computed, and is computed again if it is
-    refused because the object has changed meanwhile.
+    If ``events`` is None, nothing is written; otherwise nothing is written before ``may_begin`` returns. Each write
+    states the version of the object from which it was computed. If the API server refuses it because the object has
+    changed meanwhile, the write is computed again.
     """
 
     def __init__(
@@ -125,15 +125,15 @@ class NetworkController:
 
     @property
     def has_settled(self) -> bool:
-        """Whether each object is known, or known to be of a kind that the API server does not serve."""
+        """Whether all objects have been read; objects of a kind that the API server does not serve count as read."""
         return self._settled.is_set()
 
     def wake(self) -> None:
-        """Compare statuses again, as pods or nodes may have changed."""
+        """Compare the statuses again, because pods or nodes may have changed."""
         self._fresh.set()
 
     async def run(self) -> None:
-        """Follow objects and write statuses until cancelled."""
+        """Watch the objects and write their statuses until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._app_groups.run(), name="appgroups")
             group.create_task(self._topologies.run(), name="networktopologies")
@@ -152,7 +152,7 @@ class NetworkController:
         if self._events is not None:
             await self._events.wait_drained()
 
-    # --- following objects ---------------------------------------------------------------------------------
+    # --- watching objects --------------------------------------------------------------------------------
 
     def _follow(self) -> None:
         self._fresh.set()
@@ -190,7 +190,7 @@ class NetworkController:
             self._fresh.set()
 
     async def _see_to(self, key: ObjectKey, limit: asyncio.Semaphore) -> KubeError | None:
-        """Write an object if it differs from its proposal; return the error after which to try again, else None."""
+        """Write an object if it differs from its proposal; return an error after which to try again, else None."""
         async with limit:
             result = self._book.reconcile(key, self._environment.wall())
             if result is None:
@@ -200,7 +200,7 @@ class NetworkController:
             for notice in notices:
                 assert self._events is not None
                 self._events.warn(notice.about, notice.reason, notice.message)
-            # A field that the server accepts but does not store must not be written for ever.
+            # A field that the API server accepts but does not store must not be written again and again.
             if proposal.is_empty or self._taken.get(key) == (proposal.version, proposal.wanted):
                 return None
             try:
@@ -223,7 +223,7 @@ class NetworkController:
         ).inc()
         found = outcome.found
         if found is None or found.metadata.uid != proposal.uid:
-            return  # gone, or replaced by another of its name: the watch reports that
+            return  # deleted, or replaced by another object of its name, which the watch reports
         if not outcome.conflict:
             self._taken[proposal.key] = (found.metadata.resource_version, proposal.wanted)
         self._book.note_object(found)

@@ -1,4 +1,4 @@
-"""Keeps the last good spec of each object, which stays in force while the present spec has defects."""
+"""Keeps the last spec without defects of each object, which stays in force while the present spec has defects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.strict_json import JsonError, compact, loads
 
 LAST_GOOD = "network.firmament.io/last-good-spec"
-"""Annotation, only on objects whose spec has defects: the last good spec, which is in force when a bridge restarts."""
+"""The annotation with the last spec without defects, which the next bridge uses; only while the spec has defects."""
 
 _LARGEST_ANNOTATION = 100_000
 
@@ -22,7 +22,7 @@ K = TypeVar("K", "AppGroup", "NetworkTopology")
 
 @dataclass(slots=True)
 class Kept(Generic[K, S]):
-    """An object and its last valid spec, as read (``spec``) and as JSON (``written``); None if none was ever valid."""
+    """An object and its last valid spec, as read (``spec``) and as JSON (``written``); None if no spec was valid."""
 
     key: ObjectKey
     object: K
@@ -30,21 +30,21 @@ class Kept(Generic[K, S]):
     spec: S | None = None
     written: Any = None
     sent: set[str] = field(default_factory=set)
-    """Messages that have been sent as events."""
+    """The messages that have been sent as events."""
 
     @property
     def uid(self) -> str:
-        """The object's uid, which tells it from others of the same name."""
+        """The object's uid, which differs from those of other objects of the same name."""
         return self.object.metadata.uid
 
     @property
     def status(self) -> dict[str, Any]:
-        """Its status as written, {} for none."""
+        """The object's status as written, {} for none."""
         found = self.object.status
         return found if isinstance(found, dict) else {}
 
     def annotation(self) -> str | None:
-        """Return the text for the annotation ``LAST_GOOD``, None for no annotation."""
+        """Return the value of the annotation ``LAST_GOOD``, None for no annotation."""
         if not self.defects or self.written is None:
             return None
         text = compact(self.written).decode()
@@ -52,7 +52,7 @@ class Kept(Generic[K, S]):
 
 
 class GoodStates(Generic[K, S]):
-    """The last valid state of each object of one ``kind``. ``read`` returns the content of a spec, and its defects."""
+    """The last valid spec of each object of one ``kind``; ``read`` returns the content of a spec, and its defects."""
 
     def __init__(self, kind: str, read: Callable[[Any], tuple[S, tuple[Defect, ...]]]) -> None:
         self._kind = kind
@@ -65,11 +65,11 @@ class GoodStates(Generic[K, S]):
         return iter(self._kept)
 
     def get(self, key: ObjectKey) -> Kept[K, S] | None:
-        """Return an object, None if there is none of this name."""
+        """Return an object with its last valid spec, None if there is no object of this name."""
         return self._kept.get(key)
 
     def get_last_good(self, key: ObjectKey) -> S | None:
-        """Return the last valid spec of an object, None if there is none."""
+        """Return the last valid spec of an object, None if no spec was valid."""
         kept = self._kept.get(key)
         return kept.spec if kept is not None else None
 
@@ -96,7 +96,7 @@ class GoodStates(Generic[K, S]):
         return key
 
     def remove(self, uid: str) -> ObjectKey | None:
-        """Forget the object with this uid; return its key, None if unknown."""
+        """Remove the object with this uid; return its key, None if the object is unknown."""
         key = self._keys.pop(uid, None)
         if key is not None:
             del self._kept[key]
@@ -106,7 +106,7 @@ class GoodStates(Generic[K, S]):
         return key
 
     def _recall(self, kept: Kept[K, S]) -> None:
-        """Restore the last good spec from the annotation that a former process has written."""
+        """Restore the last valid spec from the annotation that an earlier bridge has written."""
         text = kept.object.metadata.annotations.get(LAST_GOOD, "")
         try:
             written = loads(text) if text else None

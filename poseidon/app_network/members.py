@@ -1,4 +1,4 @@
-"""Keeps pods of applications and their nodes, and sums the bandwidth that they use between zones and regions."""
+"""Keeps the pods of applications, and sums the bandwidth that the pods use between zones and regions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from poseidon.kube.api.pods import Pod
 from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
 
 _Link = tuple[str, str, str]
-"""Level, origin, destination."""
+"""A link: its level, origin and destination."""
 
 
 class Demand(NamedTuple):
-    """Bits per second from each pod of ``workload`` to each pod of ``dependency``, both given by selector."""
+    """The bits per second from each pod of ``workload`` to each pod of ``dependency``, both given by selector."""
 
     workload: str
     dependency: str
@@ -25,7 +25,7 @@ class Demand(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A pod on a node: its application and workload by its labels, and its node's region and zone."""
+    """A pod that has a node: its application and workload by its labels, and its node's region and zone."""
 
     app_group: str
     workload: str
@@ -33,11 +33,11 @@ class Member(NamedTuple):
 
 
 class BandwidthLedger:
-    """Numbers of pods by workload and domain, and the bandwidth used on links; exact for any order of changes.
+    """The numbers of pods by workload and domain, and the bandwidth used on links, whatever the order of changes.
 
-    For each pair of a pod and a pod that it depends on, the demand counts from the former's region to the latter's if
-    these differ, else from zone to zone; within a zone, and if a label is missing, nothing counts. Only
-    applications that have changed are counted again.
+    The demand of a pair of pods counts on the link between their regions if the regions differ, else on the link
+    between their zones. The demand does not count within a zone, or if a label is missing. Only applications that have
+    changed are counted again.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class BandwidthLedger:
         self._changed: set[str] = set()
 
     def set_demands(self, app_group: str, demands: tuple[Demand, ...]) -> None:
-        """Set the bandwidth that workloads of an application need between each other, () for none."""
+        """Set the bandwidth that the workloads of an application need between each other, () for none."""
         if self._demands.get(app_group, ()) == demands:
             return
         if demands:
@@ -69,7 +69,7 @@ class BandwidthLedger:
         self._changed.add(member.app_group)
 
     def remove(self, uid: str) -> None:
-        """Remove a pod that has left its node."""
+        """Remove a pod that has no node any more."""
         member = self._members.pop(uid, None)
         if member is None:
             return
@@ -84,7 +84,7 @@ class BandwidthLedger:
         self._changed.add(member.app_group)
 
     def sum_allocated(self) -> Levels:
-        """Return, by level, origin and destination, the bits per second that are used from one domain to another."""
+        """Return the bits per second that are used from one domain to another, by level, origin and destination."""
         for app_group in self._changed:
             share = Counter[_Link]()
             for link, bandwidth in self._links(app_group):
@@ -128,15 +128,15 @@ class _Pod:
 
 
 class Members:
-    """Pods by the name of their AppGroup, over all namespaces, as scheduler-plugins counts them.
+    """The pods of each AppGroup, by the AppGroup's name over all namespaces, as scheduler-plugins counts them.
 
-    ``take_changed`` and ``take_moved`` return the changes since their last calls; ``version`` counts the changes of
+    ``take_changed`` and ``take_moved`` return the changes since their last calls. ``version`` counts the changes of
     nodes' regions and zones.
     """
 
     def __init__(self) -> None:
         self.domains: dict[str, Domain] = {}
-        """Region and zone of each node."""
+        """The region and zone of each node."""
         self.version = 0
         self._pods: dict[str, _Pod] = {}
         self._on_node: dict[str, set[str]] = {}
@@ -155,7 +155,7 @@ class Members:
         self._node_moved(name)
 
     def node_gone(self, name: str) -> None:
-        """Forget a node that does not exist any more."""
+        """Remove a node that does not exist any more."""
         if self.domains.pop(name, None) is not None:
             self._node_moved(name)
 
@@ -180,7 +180,7 @@ class Members:
             self._place(uid, pod)
 
     def pod_gone(self, uid: str) -> None:
-        """Forget a pod that has ended or does not exist any more."""
+        """Remove a pod that has ended or does not exist any more."""
         pod = self._pods.pop(uid, None)
         if pod is None:
             return
@@ -197,12 +197,12 @@ class Members:
             self._moved = True
 
     def set_demands(self, app_group: str, demands: tuple[Demand, ...]) -> None:
-        """Set the demands between an application's workloads, () for none."""
+        """Set the bandwidth demands between an application's workloads, () for none."""
         self._ledger.set_demands(app_group, demands)
         self._moved = True
 
     def running(self, app_group: str) -> int:
-        """Return how many pods of an application are in the phase Running."""
+        """Return the number of pods of an application that are in the phase Running."""
         return self._running[app_group]
 
     def has_pods(self, app_group: str) -> bool:

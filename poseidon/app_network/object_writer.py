@@ -28,9 +28,9 @@ _RESOURCES: dict[str, Resource[Any]] = {APP_GROUP_KIND: APP_GROUPS, TOPOLOGY_KIN
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome:
-    """The object after a write, None if it does not exist any more.
+    """The object after a write, None if the object does not exist any more.
 
-    ``conflict``: nothing was written, as the object had changed meanwhile.
+    ``conflict``: whether nothing was written because the object had changed meanwhile.
     """
 
     found: Written | None
@@ -38,17 +38,16 @@ class WriteOutcome:
 
 
 class ObjectWriter:
-    """Patches objects with uid and version as preconditions."""
+    """A client that patches objects only if their uid and version are the expected ones."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     async def write(self, proposal: Proposal) -> WriteOutcome:
-        """Write a proposal; return the outcome. Raises ``KubeError`` for failures other than a conflict or a missing
-        object.
+        """Write a proposal; return the outcome.
 
-        If the CRD has a status subresource, the server ignores the status in the first patch, and a second one writes
-        it.
+        Raises ``KubeError`` for failures other than a conflict or a missing object. If the CRD has a status
+        subresource, the API server ignores the status in the first patch, and a second patch writes it.
         """
         path = path_of(proposal.key)
         try:
@@ -57,7 +56,7 @@ class ObjectWriter:
             if found is not None and status and not _says(found, status):
                 metadata = {"uid": proposal.uid, "resourceVersion": found.metadata.resource_version}
                 body = {"metadata": metadata, "status": status}
-                # Without a status subresource the server answers 404: then the first patch has written all.
+                # Without a status subresource the API server answers 404, and the first patch has written the status.
                 found = await _if_there(self._patch(f"{path}/status", proposal.key, body), found)
         except ApiError as error:
             if error.conflict:
@@ -76,7 +75,7 @@ class ObjectWriter:
 
 
 async def _if_there(asked: Awaitable[Written], otherwise: T) -> Written | T:
-    """Return the answer of a request, or ``otherwise`` if the server answers "not found"."""
+    """Return the answer to a request, or ``otherwise`` if the API server answers "not found"."""
     try:
         return await asked
     except ApiError as error:

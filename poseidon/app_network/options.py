@@ -1,4 +1,4 @@
-"""The section ``network`` of the configuration, and the arguments of its overlay."""
+"""Defines the section ``network`` of the configuration, and the arguments of the overlay ``network_overhead``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from protos.conventions.configuration import Section
 
 
 class NetworkOptions(Section):
-    """The section ``network``.
+    """The section ``network``: whether the bridge writes AppGroups and NetworkTopologies, and how it computes costs.
 
-    ``controllers`` (auto): when the bridge writes the status of AppGroup and NetworkTopology objects: if some model
-    reads these (auto), always, or never. ``percentile`` (p90): which of the measured latencies become costs, unless
-    the overlay's argument ``percentile`` says so. ``bandwidth_annotations`` (false): the larger of a pod's ingress
-    and egress bandwidth annotations counts as a request of network.aware.com/bandwidth.
+    ``controllers`` (auto): whether the bridge writes the statuses of AppGroups and NetworkTopologies if a model reads
+    them (auto), always, or never. ``percentile`` (p90): the percentile of measured latencies that becomes the costs,
+    unless the overlay's argument ``percentile`` names another one. ``bandwidth_annotations`` (false): whether the
+    larger of a pod's ingress and egress bandwidth annotations counts as a request of network.aware.com/bandwidth.
     """
 
     controllers: Literal["auto", "always", "never"] = "auto"
@@ -25,11 +25,11 @@ class NetworkOptions(Section):
     bandwidth_annotations: StrictBool = False
 
     def writes(self, records: Collection[str]) -> bool:
-        """Return whether the bridge writes statuses, given the kinds of records that models read."""
+        """Return whether the bridge writes statuses if models read these kinds of records."""
         return self.controllers == "always" or (self.controllers == "auto" and are_read(records))
 
     def follows(self, records: Collection[str]) -> bool:
-        """Return whether the bridge follows the objects, given the kinds of records that models read."""
+        """Return whether the bridge watches the objects if models read these kinds of records."""
         return are_read(records) or self.writes(records)
 
     def percentile_by(self, arguments: NetworkArguments) -> str:
@@ -40,8 +40,8 @@ class NetworkOptions(Section):
 class NetworkArguments(Section):
     """The arguments of the overlay ``network_overhead`` that the bridge uses.
 
-    ``namespaces``: where to look for the AppGroups that pods' labels name; the first that has one counts.
-    ``percentile``: if empty, the section's percentile.
+    ``namespaces``: the namespaces in which to look for the AppGroup that a pod's label names; the first one that has it
+    counts. ``percentile``: the percentile of measured latencies, that of the section ``network`` if empty.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -50,5 +50,5 @@ class NetworkArguments(Section):
 
 
 def are_read(records: Collection[str]) -> bool:
-    """Return whether ``records``, the kinds that models read, include AppGroups or NetworkTopologies."""
+    """Return whether AppGroups or NetworkTopologies are among ``records``, the kinds of records that models read."""
     return not APPLICATION_RECORDS.isdisjoint(records)

@@ -1,4 +1,4 @@
-"""Compares an object with its wanted status and spec: conditions, the patch to write, and messages for people."""
+"""Compares an object with its wanted status and spec, and makes its conditions, its patch, and messages for events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from poseidon.kube.parsing.defects import Defect, list_defects
 from poseidon.kube.parsing.strict_json import compact
 
 MOST_SHOWN = 5
-"""How many defects of an object a message names."""
+"""The largest number of an object's defects that a message names."""
 
 _VERSIONS = {APP_GROUP_KIND: APP_GROUP_VERSION, TOPOLOGY_KIND: TOPOLOGY_VERSION}
 _TIMES = ("topologyCalculationTime", "weightCalculationTime", "scheduleStartTime", "lastTransitionTime")
@@ -23,9 +23,9 @@ _TIMES = ("topologyCalculationTime", "weightCalculationTime", "scheduleStartTime
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A condition for an object's status: its type, whether it holds, a reason in one word, and a message.
+    """A condition for an object's status: its type, whether it is true, a reason in one word, and a message.
 
-    ``warns``: whether an event is sent too; ``reason`` is then an ``EventReason``.
+    ``warns``: whether the bridge also sends an event; ``reason`` is then an ``EventReason``.
     """
 
     type: ConditionType
@@ -36,7 +36,7 @@ class Finding:
 
 
 def judge_validity(defects: Sequence[Defect], *, in_force: bool) -> Finding:
-    """Return the condition that says whether a spec is valid. ``in_force``: whether some spec is in force."""
+    """Return the condition that says whether a spec is valid; ``in_force``: whether some spec is in force."""
     if not defects:
         return Finding(ConditionType.VALID, True, "Accepted", "the spec is in force")
     state = "the last good spec stays in force" if in_force else "nothing is in force"
@@ -50,9 +50,9 @@ def judge_validity(defects: Sequence[Defect], *, in_force: bool) -> Finding:
 
 
 def merge_conditions(existing: Any, findings: Iterable[Finding], now: str) -> list[dict[str, Any]]:
-    """Return an object's conditions: one for each finding, and unchanged the existing ones of other types.
+    """Return an object's conditions: one for each finding, and the existing ones of other types, unchanged.
 
-    The time of a transition changes only with the status of the condition; ``now`` is RFC 3339.
+    The time of a transition changes only with the status of the condition. ``now`` is RFC 3339.
     """
     former = [each for each in existing if isinstance(each, dict)] if isinstance(existing, list) else []
     wanted = {each.type: each for each in findings}
@@ -83,7 +83,7 @@ def condition_of(existing: Any, kind: str) -> dict[str, Any]:
 
 
 class Notice(NamedTuple):
-    """A message to people about an object, sent as an event."""
+    """A message about an object, which is sent as an event."""
 
     key: ObjectKey
     uid: str
@@ -92,14 +92,14 @@ class Notice(NamedTuple):
 
     @property
     def about(self) -> ObjectRef:
-        """Reference to the object, for the event."""
+        """The reference to the object, for the event."""
         kind, namespace, name = self.key
         return ObjectRef(_VERSIONS[kind], kind, self.uid, namespace, name)
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A merge patch for an object that is still at ``version``; a part is None if nothing in it is to change."""
+    """A merge patch for an object that still has the version ``version``; a part is None if it stays unchanged."""
 
     key: ObjectKey
     uid: str
@@ -115,7 +115,7 @@ class Proposal:
 
     @property
     def wanted(self) -> bytes:
-        """The content of the proposal without times, by which proposals are compared."""
+        """The content of the proposal without times, to compare proposals."""
         return compact(_timeless([self.spec, self.status, self.annotations]))
 
 
@@ -126,9 +126,10 @@ def propose(
     now: str,
     spec: Mapping[str, Any] | None = None,
 ) -> tuple[Proposal, list[Notice]]:
-    """Return what to write into an object, and messages for people; ``now`` is RFC 3339.
+    """Return the patch for an object, and messages to send as events; ``now`` is RFC 3339.
 
-    The findings become conditions of the status; keys that ``status`` and ``spec`` lack stay as they are.
+    The findings become conditions of the status. Keys that are not in ``status`` and ``spec`` stay unchanged in the
+    object.
     """
     metadata = kept.object.metadata
     given = kept.object.spec if isinstance(kept.object.spec, dict) else {}
@@ -149,7 +150,7 @@ def propose(
 
 
 def list_notices(kept: Kept[Any, Any], findings: Iterable[Finding]) -> list[Notice]:
-    """Return the messages for people that neither this process nor, by the conditions, an earlier one has sent."""
+    """Return the messages that neither this process nor, as the conditions show, an earlier one has sent."""
     existing = kept.status.get("conditions")
     news = []
     current = set()

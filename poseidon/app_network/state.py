@@ -1,4 +1,4 @@
-"""Keeps applications and networks without I/O: takes changes of objects, and returns records and proposals."""
+"""Keeps applications and networks without I/O, and returns their records and the patches for their objects."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from poseidon.kube.quarantine import Quarantine
 
 
 class NetworkBook:
-    """All AppGroups and NetworkTopologies, and what to write into them; ``members`` has their pods and nodes.
+    """All AppGroups and NetworkTopologies, and the patches for them; ``members`` keeps their pods and nodes.
 
-    Everything is keyed by uid or name, changes may come repeatedly, and nothing is kept that the API server does not
-    have. An object that cannot be handled goes to ``quarantine``. Not thread-safe.
+    The same change may come several times. All data can be read from the API server again. ``quarantine`` records
+    objects that cause an error. Not thread-safe.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class NetworkBook:
                 self._mark(key)
 
     def config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> None:
-        """Update a wanted ConfigMap, None if it does not exist."""
+        """Update a wanted ConfigMap; ``data`` is None if it does not exist."""
         for key in self.topologies.config_map_changed(name, data):
             self._mark(key)
 
     def note_object(self, found: AppGroup | NetworkTopology) -> None:
-        """Update an object with the server's answer to a read or write."""
+        """Update an object with the API server's answer to a read or write."""
         if isinstance(found, AppGroup):
             self._mark(self._app_groups.put(found))
         else:
@@ -73,7 +73,7 @@ class NetworkBook:
     # --- records and statuses ------------------------------------------------------------------------------
 
     def take_records(self) -> list[tuple[str, str, bytes | None]]:
-        """Return kind, name and payload of the records changed since the last call; None removes a record."""
+        """Return kind, name and payload of the records that have changed since the last call; None removes a record."""
         self._spread()
         found = []
         records, self._records = self._records, {}
@@ -94,7 +94,7 @@ class NetworkBook:
         self._dirty.add(key)
 
     def reconcile(self, key: ObjectKey, now: float) -> tuple[Proposal, list[Notice]] | None:
-        """Return what to write into an object, and messages for people; None if it does not exist or fails."""
+        """Return the patch for an object, and messages for events; None if it does not exist or causes an error."""
         with self._quarantine.attempt(f"statuses of {key.kind}", f"{key.namespace}/{key.name}"):
             return self._of_kind[key.kind].reconcile(key, self.members, format_time(now))
         return None

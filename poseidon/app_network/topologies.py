@@ -1,4 +1,4 @@
-"""Keeps NetworkTopologies: the specs in force, their records for solvers, and the specs and statuses to write."""
+"""Keeps the NetworkTopologies: their specs in force, their records for the solver, and their patches."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from poseidon.kube.api.other_projects.app_network import NetworkTopology
 from poseidon.kube.parsing.defects import list_defects
 
 MapName: TypeAlias = tuple[str, str]
-"""Namespace and name of a ConfigMap."""
+"""The namespace and name of a ConfigMap."""
 
 
 class Topologies(GoodStates[NetworkTopology, TopologySpec]):
-    """All NetworkTopologies, and the measurements to which they refer. ``percentile``: which measurements count."""
+    """All NetworkTopologies, and the measurements to which they refer, of which those of one ``percentile`` count."""
 
     def __init__(self, percentile: str) -> None:
         super().__init__(TOPOLOGY_KIND, read_topology)
@@ -30,7 +30,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         self._looked: dict[str, tuple[Mapping[str, str], int, Finding]] = {}
 
     def config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> Iterator[ObjectKey]:
-        """Update a ConfigMap with measurements, None if it does not exist; yield keys of objects that refer to it."""
+        """Update a ConfigMap with measurements, None if it is missing; return keys of objects that refer to it."""
         if data is None:
             self._config_maps.pop(name, None)
         else:
@@ -43,13 +43,13 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         return frozenset(name for name in wanted if name is not None)
 
     def remove(self, uid: str) -> ObjectKey | None:
-        """Forget an object and its costs."""
+        """Remove an object and its costs; return its key, None if the object is unknown."""
         self._measured.pop(uid, None)
         self._looked.pop(uid, None)
         return super().remove(uid)
 
     def payload(self, key: ObjectKey, members: Members) -> bytes | None:
-        """Return the payload of a NetworkTopology's record, None if no spec is in force."""
+        """Return the payload of a NetworkTopology's record, None if the object has no spec in force."""
         kept = self.get(key)
         if kept is None or kept.spec is None:
             return None
@@ -57,7 +57,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         return kept.spec.payload(self._measured.get(kept.uid))
 
     def reconcile(self, key: ObjectKey, members: Members, now: str) -> tuple[Proposal, list[Notice]] | None:
-        """Return what to write into a NetworkTopology, and messages for people; None if it does not exist."""
+        """Return the patch for a NetworkTopology, and messages to send as events; None if the object does not exist."""
         kept = self.get(key)
         if kept is None:
             return None
@@ -69,7 +69,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         if kept.spec is not None:
             status["links"] = _links(kept.spec.capacity, allocated)
         spec: dict[str, Any] | None = None
-        # People have to correct a spec with defects; nothing is written into it.
+        # Nothing is written into a spec with defects, which people have to correct.
         if costs is not None and kept.spec is not None and not kept.defects:
             written = kept.spec.weights.get(NETPERF_COSTS)
             former = kept.status.get("weightCalculationTime")
@@ -82,14 +82,14 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         return (key.namespace, spec.config_map) if spec is not None and spec.config_map else None
 
     def _costs(self, kept: Kept[NetworkTopology, TopologySpec]) -> Levels | None:
-        """Return the costs in force: those that this process has computed, else those in the spec; None for none."""
+        """Return the costs in force: those that this process has computed, else those of the spec; None for none."""
         measured = self._measured.get(kept.uid)
         if measured is None and kept.spec is not None:
             return kept.spec.weights.get(NETPERF_COSTS)
         return measured
 
     def _measure(self, kept: Kept[NetworkTopology, TopologySpec], members: Members) -> Finding:
-        """Compute costs from measurements, unless these have defects; return the outcome as a condition."""
+        """Compute the costs from measurements unless these have defects; return a condition with the outcome."""
         config_map = self._config_map_of(kept.key)
         if config_map is None:
             return Finding(
@@ -124,7 +124,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
 
 
 def _links(capacity: Levels, allocated: Levels) -> list[dict[str, Any]]:
-    """Return one entry for each link that has a stated capacity, or of which bandwidth is used."""
+    """Return one entry for each link that has a stated capacity, or on which bandwidth is used."""
     links = []
     for level in (REGION, ZONE):
         pairs = {
@@ -144,7 +144,7 @@ def _links(capacity: Levels, allocated: Levels) -> list[dict[str, Any]]:
 
 
 def _merge_costs(spec: Any, costs: Levels, capacity: Levels, allocated: Levels) -> list[Any]:
-    """Return the lists of weights with the computed list replaced; the lists of people stay unchanged."""
+    """Return the lists of weights with the computed list replaced; lists that people have written stay."""
     computed = {"name": NETPERF_COSTS, "topologyList": _topology_list(costs, capacity, allocated)}
     given = spec.get("weights") if isinstance(spec, dict) else None
     lists = list(given) if isinstance(given, list) else []

@@ -1,1 +1,1 @@
-"""PodDisruptionBudgets: their records for the solver, and whether they allow evicting a pod."""
+"""Makes records of PodDisruptionBudgets for the solver, and says whether budgets allow evicting a pod."""

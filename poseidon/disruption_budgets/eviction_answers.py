@@ -1,13 +1,13 @@
-"""Tells whether PodDisruptionBudgets allow evicting a pod now, by the rules of the eviction subresource.
+"""Decides whether PodDisruptionBudgets allow evicting a pod now, by the rules of the eviction subresource.
 
-The audit and rescheduling ask it; what preemption knows of budgets is in ``records.py``.
+The audit and rescheduling use this module; preemption uses the records that ``records.py`` makes. The rules follow
+``EvictionREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes. Budgets do not protect pods that do not run. A pod
+with two budgets may not be evicted. A pod that is not ready may be evicted if its budget's policy says so, or if enough
+ready pods remain. A budget allows no eviction until its controller has counted its pods after the budget's latest
+change.
 
-The rules follow ``EvictionREST`` in ``pkg/registry/core/pod/storage`` of Kubernetes: budgets do not matter for pods
-that do not run; a pod with two budgets is refused; a pod that is not ready may be evicted if its budget's policy says
-so, or if enough ready pods remain; a budget whose latest change its controller has not counted yet refuses.
-
-A budget's status says how many pods may go: the cluster's controller turns percentages into it. For files that is done
-in ``poseidon/manifests/budgets.py``.
+A budget's status says how many pods may be evicted; the cluster's controller computes this number from percentages. For
+files, ``poseidon/manifests/budgets.py`` computes it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from poseidon.volumes.records import Condition
 ALWAYS_ALLOW = "AlwaysAllow"
 
 _MOST_UNCONFIRMED = 2000
-"""The API server refuses further evictions if a budget's controller has not seen more than this many."""
+"""The API server refuses further evictions while a budget's controller has not seen more than this number of them."""
 
 
 def is_known_unready(pod: Pod) -> bool:
-    """Return whether a pod's conditions say that it is not ready; a pod without them, as in files, counts as ready."""
+    """Return whether a pod's conditions say that it is not ready; a pod without conditions counts as ready."""
     ready = pod.condition("Ready")
     return ready is not None and ready.status != "True"
 
@@ -41,7 +41,7 @@ def is_counted(budget: DisruptionBudget) -> bool:
 def parse_selector(budget: DisruptionBudget) -> tuple[Condition, ...] | None:
     """Return the conditions on labels that select a budget's pods.
 
-    Returns None for a budget that selects no pod: it has no selector, or a malformed one.
+    Returns None for a budget that selects no pod, because it has no selector or a malformed one.
     """
     if budget.spec.selector is None:
         return None
@@ -51,7 +51,7 @@ def parse_selector(budget: DisruptionBudget) -> tuple[Condition, ...] | None:
 
 
 class BudgetAnswers:
-    """Says which budgets of a cluster cover a pod, and whether they allow evicting it."""
+    """The PodDisruptionBudgets of a cluster, to find those that cover a pod and whether they allow evicting it."""
 
     def __init__(self, budgets: Iterable[DisruptionBudget]) -> None:
         self._in_namespace: dict[str, list[tuple[DisruptionBudget, tuple[Condition, ...]]]] = {}

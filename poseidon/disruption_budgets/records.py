@@ -1,4 +1,4 @@
-"""Makes records of PodDisruptionBudgets: which tasks each covers, and how many of these may be disrupted now."""
+"""Makes records of PodDisruptionBudgets, which say which tasks each covers and how many of these may end now."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from poseidon.pods.classes import ClassTable
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _MOST_ALLOWED = 2**31 - 1
-"""Largest value of the field ``allowed``."""
+"""The largest value of the field ``allowed``."""
 
 BUDGET_RECORD = "PodDisruptionBudget"
 """Kind of the records: ``{"namespace", "selector": [{"key", "operator", "values"}, ...] or null, "allowed",
@@ -24,9 +24,9 @@ BUDGET_RECORD = "PodDisruptionBudget"
 def describe(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[Defect, ...]]:
     """Return the payload of a budget's record, the selector of its pods, and the defects of that selector.
 
-    A budget whose latest change the controller has not counted yet allows nothing, as the eviction subresource does; a
-    malformed selector selects no pods. ``disrupted``: pods whose eviction the API server has granted and counted; the
-    controller removes pods from this list that are still there two minutes later.
+    As in the eviction subresource, a budget allows no eviction until its controller has counted its pods after the
+    budget's latest change. A malformed selector selects no pods. ``disrupted`` are the pods whose eviction the API
+    server has granted and counted; the controller removes pods that still exist two minutes later from this list.
     """
     defects: list[Defect] = []
     namespace = found.metadata.namespace or "default"
@@ -51,7 +51,7 @@ def describe(found: DisruptionBudget) -> tuple[bytes, pb.TaskSelector, tuple[Def
 
 
 def budget_resource(classes: ClassTable) -> CustomResource[DisruptionBudget]:
-    """Return how budgets become records; the labels that their selectors read are added to ``classes``."""
+    """Return the description of how budgets become records; the labels that their selectors read go to ``classes``."""
 
     def read(found: DisruptionBudget) -> Reading:
         payload, looks, defects = describe(found)

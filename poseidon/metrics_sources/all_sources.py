@@ -1,4 +1,4 @@
-"""Runs all sources of measured use, and reports when all have been read once and when samples have changed."""
+"""Runs all sources of measured use, and reports when all sources have been read once and when samples have changed."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, PROMET
 _log = logging.getLogger(__name__)
 
 FIRST_LOOK_SECONDS = 10.0
-"""Seconds for which the first round waits for sources that do not answer."""
+"""The seconds for which the first round waits for sources that do not answer."""
 
 GATHER_SECONDS = 0.25
-"""Seconds for which samples are gathered before they are sent, unless other events are sent earlier."""
+"""The seconds for which samples are gathered before they are sent, unless other events are sent earlier."""
 
 
 class Utilisation:
-    """Runs the configured sources, which write samples to ``book``; ``changed`` is called shortly after changes."""
+    """The configured sources, which write samples to ``book``; ``changed`` is called shortly after changes."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class Utilisation:
 
     @property
     def has_settled(self) -> bool:
-        """Whether every source has been read once, or the time for the first reading has run out."""
+        """Whether every source has been read once, or the time limit for the first readings has passed."""
         return self._settled.is_set()
 
     async def run(self) -> None:
-        """Run all sources until cancelled. Raises ``SettingsError`` for a connection that cannot be set up."""
+        """Run all sources until cancelled; raise ``SettingsError`` for a connection whose settings cannot be used."""
         async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
             first_looks: list[Awaitable[None]] = []
             if self._options.node_metric == "auto":
@@ -83,7 +83,7 @@ class Utilisation:
         self._changed()
 
     async def _announce(self) -> None:
-        """Call ``changed`` for several samples at a time, as a batch costs the solver more than a sample in it."""
+        """Call ``changed`` for several samples at a time, because a batch costs the solver more than a sample."""
         while True:
             await self._fresh.wait()
             await self._environment.sleep(GATHER_SECONDS)
@@ -94,7 +94,7 @@ class Utilisation:
         return Intake(source, self._book, self._view, metrics=self._metrics, changed=self._fresh.set)
 
     async def _pollers(self, stack: AsyncExitStack) -> list[Poller]:
-        """Make the pollers of the sources that are polled; their connections close with ``stack``."""
+        """Return the pollers of the sources that are polled; ``stack`` closes their connections."""
         environment, pollers = self._environment, list[Poller]()
         server = self._options.metrics_server
         if server.mode == "auto":

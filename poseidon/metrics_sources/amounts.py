@@ -1,4 +1,4 @@
-"""Parses amounts in use and durations as metrics APIs write them."""
+"""Parses amounts in use and durations in the forms that metrics APIs use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from poseidon.metrics_sources.intake import Fault
 from poseidon.metrics_sources.readings import Amounts
 
 _NANO = 1_000_000
-"""Nano-cores per milli-core."""
+"""The number of nano-cores per milli-core."""
 
 _DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _LONGEST_DURATION = 100
@@ -20,9 +20,9 @@ _UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "
 
 
 def amounts_in_use(given: Mapping[str, Any], field: str, faults: list[Fault]) -> Amounts:
-    """Return a map of quantities as integers: milli-cores for cpu, else whole units, rounded up.
+    """Return a map of quantities as integers: milli-cores for cpu, whole units for other resources, rounded up.
 
-    Entries that are not a quantity, negative or without a resource's name are left out and added to ``faults``.
+    Entries that are no quantity, negative or without the name of a resource are left out and added to ``faults``.
     """
     found: Amounts = {}
     for resource, value in given.items():
@@ -44,10 +44,10 @@ def amounts_in_use(given: Mapping[str, Any], field: str, faults: list[Fault]) ->
 def _parse_usual_form(resource: str, value: Any) -> int | None:
     """Return the amount of a text such as ``123n``, ``45m``, ``67Ki`` or ``89``, None for other forms.
 
-    Kubelets and koordlet write these forms. Readings rarely repeat, so the general parser's cache does not help; this
-    parser is several times as fast.
+    Kubelets and koordlet write these forms. The general parser has a cache, which does not help because readings rarely
+    repeat; this parser is several times as fast.
     """
-    # Amounts of fifteen digits are within bounds; with Ki, twelve digits are.
+    # Amounts of up to fifteen digits are within bounds; with Ki, up to twelve digits are.
     if type(value) is not str or len(value) > 15 or not value.isascii():
         return None
     if value.isdigit():
@@ -61,7 +61,7 @@ def _parse_usual_form(resource: str, value: Any) -> int | None:
 
 
 def _prepare_quantity(value: Any) -> str | float:
-    """Return a value that may be a quantity; for values of other types a text that is no quantity."""
+    """Return a value that may be a quantity; for a value of another type, return a text that is no quantity."""
     if isinstance(value, list | dict):
         return "a map" if isinstance(value, dict) else "a list"
     return value if isinstance(value, str | int | float) else repr(value)
@@ -76,7 +76,7 @@ def add_amounts(total: Amounts, more: Amounts) -> None:
 def parse_go_duration(text: str) -> float | None:
     """Return the seconds of a duration as Go writes it ("5m0s"), None for other texts; "" is 0.
 
-    Returns None for a duration beyond 292 years as well, which Go cannot represent.
+    Returns None also for a duration above 292 years, which Go cannot represent.
     """
     if text in ("", "0"):
         return 0.0

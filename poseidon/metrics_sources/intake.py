@@ -1,4 +1,4 @@
-"""Receives the readings of one source: counts faults and logs them once per object, and writes samples to the book."""
+"""Receives the readings of one source: writes their samples, counts faults, and logs the faults once per object."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class SourceMetrics:
 
 
 class ClusterView(Protocol):
-    """Nodes and pods as the bridge knows them now."""
+    """The methods that return which nodes and pods the bridge knows now."""
 
     def knows_node(self, name: str) -> bool:
         """Return whether there is a node of this name."""
         ...
 
     def node_of(self, namespace: str, name: str) -> str:
-        """Return the node of a pod that runs or is being bound, "" for other pods."""
+        """Return the node of a pod that runs or is being bound, "" for another pod."""
         ...
 
     def uid_of(self, namespace: str, name: str, node: str) -> str:
@@ -58,7 +58,7 @@ class ClusterView(Protocol):
 
 
 class Fault(NamedTuple):
-    """A fault in a reading. ``kind``: value of the metric's label; ``problem``: what is wrong and what happens."""
+    """A fault in a reading; ``kind`` is the value of the metric's label, ``problem`` says what is wrong."""
 
     kind: str
     field: str
@@ -69,10 +69,10 @@ class Fault(NamedTuple):
 
 
 class Intake:
-    """Receives the readings of one source.
+    """The receiver of one source's readings.
 
-    ``view``: the cluster as the bridge knows it now; ``changed`` is called when the book has changed. Faults are
-    counted, and each kind of fault of an object is logged once, until the object has no fault any more.
+    ``view`` returns which nodes and pods the bridge knows now. ``changed`` is called when a sample in ``book`` has
+    changed. Faults are counted. Each kind of fault of an object is logged once, until the object has no fault any more.
     """
 
     def __init__(
@@ -93,14 +93,14 @@ class Intake:
         self._changed = changed
 
     def add_reading(self, reading: NodeReading, faults: Sequence[Fault] = ()) -> None:
-        """Add the latest reading of a node, and report its ``faults``."""
+        """Add the latest reading of a node, and report the reading's ``faults``."""
         self.report(reading.node, faults)
         self._count.inc()
         self._book.put(self._source, machine_sample(reading, self.view.uid_of))
         self._changed()
 
     def report(self, name: str, faults: Sequence[Fault]) -> None:
-        """Count and log the faults of an object's latest reading; an empty list ends its former faults."""
+        """Count and log the faults of an object's latest reading; an empty list ends the object's former faults."""
         if not faults:
             self._told.pop(name, None)
             return
@@ -126,9 +126,9 @@ class Intake:
         self._changed()
 
     def forget_gone_nodes(self) -> None:
-        """Drop readings of nodes that no longer exist.
+        """Remove the readings of nodes that no longer exist.
 
-        An existing node that is no longer reported keeps its last reading, which grows old.
+        An existing node that is no longer reported keeps its last reading, with the time of that reading.
         """
         for node in self._book.nodes_of(self._source):
             if not self.view.knows_node(node):

@@ -13,16 +13,16 @@ from poseidon.metrics_sources.intake import Fault, Intake
 from poseidon.metrics_sources.readings import PERCENTILES, NodeReading, PodReading, Window
 
 DEFAULT_INTERVAL = 60.0
-"""Seconds between reports of a NodeMetric that states no interval."""
+"""The seconds between two reports of a NodeMetric that states no interval."""
 
 FUTURE_TOLERANCE = 60.0
-"""Seconds that the clock of a node may be ahead without being a fault."""
+"""The seconds by which the clock of a node may be ahead without being a fault."""
 
 
 class NodeMetricTaker:
-    """Passes changed NodeMetrics to ``intake``.
+    """The source that passes changed NodeMetrics to ``intake``.
 
-    ``wall`` returns seconds since the epoch, to notice reports from the future.
+    ``wall`` returns seconds since the epoch, to detect reports whose time is in the future.
     """
 
     def __init__(self, intake: Intake, wall: Callable[[], float]) -> None:
@@ -31,7 +31,7 @@ class NodeMetricTaker:
         self._names = NameIndex()
 
     def take_changes(self, changes: Sequence[Change[NodeMetric]]) -> None:
-        """Add readings of changed NodeMetrics, and forget nodes whose NodeMetrics are gone."""
+        """Add the readings of changed NodeMetrics, and remove the readings of nodes whose NodeMetrics are deleted."""
         now = self._wall()
         for change in changes:
             if change.object is None:
@@ -45,8 +45,8 @@ class NodeMetricTaker:
 def reading(metric: NodeMetric, now: float) -> tuple[NodeReading, tuple[Fault, ...]]:
     """Return the reading of a NodeMetric, and its faults.
 
-    Faulty entries are left out. A report from the future keeps its time, as in Koordinator, and so stays fresh
-    for longer. ``now`` is in seconds since the epoch.
+    Faulty entries are left out. As in Koordinator, a report whose time is in the future keeps this time, and so counts
+    as current for longer. ``now`` is in seconds since the epoch.
     """
     faults: list[Fault] = []
     status = metric.status
@@ -69,7 +69,7 @@ def reading(metric: NodeMetric, now: float) -> tuple[NodeReading, tuple[Fault, .
 
 
 def parse_time(text: str | None, field: str, now: float, faults: list[Fault]) -> float:
-    """Return a time in seconds since the epoch; 0, which is long ago, for a missing or malformed time."""
+    """Return a time in seconds since the epoch; for a missing or malformed time return 0, which counts as outdated."""
     if text is None:
         return 0.0
     time = seconds(text)
@@ -95,7 +95,7 @@ def _interval(metric: NodeMetric, faults: list[Fault]) -> float:
 
 
 def _windows(given: Sequence[AggregatedUsage | None], faults: list[Fault]) -> Iterator[Window]:
-    """Yield the statistics that have amounts; without samples a statistic has none."""
+    """Yield the statistics that have amounts; a statistic without samples has none."""
     for index, each in enumerate(given):
         if each is None:
             continue
@@ -117,7 +117,7 @@ def _windows(given: Sequence[AggregatedUsage | None], faults: list[Fault]) -> It
 
 
 def _pods(given: Sequence[PodMetricInfo | None], faults: list[Fault]) -> Iterator[PodReading]:
-    """Yield one reading per pod, of its last entry with amounts."""
+    """Yield one reading for each pod, from the pod's last entry with amounts."""
     last: dict[tuple[str, str], PodReading] = {}
     for index, each in enumerate(given):
         if each is None or not each.pod_usage.resources:

@@ -1,4 +1,4 @@
-"""Reads measured use from a list of objects, such as manifests."""
+"""Reads the measured use of nodes and pods from a list of objects, such as manifests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def take_listed(
     """Write the use that NodeMetric, NodeMetrics and PodMetrics objects state to ``book``; ignore other objects.
 
     ``now`` is in seconds since the epoch. Without any PodMetrics, the use of pods is unknown. Yields a line for each
-    fault; the book is complete once the iterator is exhausted.
+    fault; ``book`` is complete once the iterator is exhausted.
     """
     given = list(objects)
     asked = any(isinstance(each, PodMetrics) for each in given)

@@ -1,7 +1,6 @@
-"""Polls metrics.k8s.io, which metrics-server and others serve through the API server, and converts the answers to
-readings.
+"""Polls metrics.k8s.io, which metrics-server and other programs serve, and makes readings of the answers.
 
-The API gives the latest use only: no statistics over windows, no use by the system, no class of a pod.
+This API returns only the latest use: no statistics over windows, no use by the system, no class of a pod.
 """
 
 from __future__ import annotations
@@ -30,11 +29,14 @@ NODES_PATH = "/apis/metrics.k8s.io/v1beta1/nodes"
 PODS_PATH = "/apis/metrics.k8s.io/v1beta1/pods"
 
 _PAUSE_EVERY = 500
-"""Number of items after which other tasks of the event loop get their turn."""
+"""The number of items after which other tasks of the event loop may run."""
 
 
 class MetricsServerSource:
-    """Reads all nodes, and pods if configured, at each ``poll``. ``wall`` returns seconds since the epoch."""
+    """The source that reads all nodes at each ``poll``, and pods if configured.
+
+    ``wall`` returns seconds since the epoch.
+    """
 
     def __init__(
         self, transport: Transport, intake: Intake, options: MetricsServerOptions, wall: Callable[[], float]
@@ -45,7 +47,7 @@ class MetricsServerSource:
         self._wall = wall
 
     async def poll(self) -> None:
-        """Read the metrics once and pass the readings on. Raises ``KubeError``."""
+        """Read the metrics once and add the readings to the intake; raise ``KubeError`` if that fails."""
         pods: dict[str, list[PodReading]] = {}
         if self._options.pods:
             async for pod in self._items(PODS_PATH, PodMetrics):
@@ -86,10 +88,10 @@ class MetricsServerSource:
 def node_reading(
     metrics: NodeMetrics, now: float, *, interval: float, pods: tuple[PodReading, ...] | None
 ) -> tuple[NodeReading, tuple[Fault, ...]]:
-    """Return the reading of a node from its NodeMetrics and the readings of its pods; and its faults.
+    """Return the reading of a node from its NodeMetrics and the readings of its pods, and the reading's faults.
 
-    ``interval``: seconds between polls. If the window over which the use was averaged is longer, the window counts
-    instead: pods that began within it are not fully in the figures.
+    ``interval``: the seconds between polls. If the window over which the use was averaged is longer, the window counts
+    instead, because the figures do not contain all use of pods that started within it.
     """
     faults: list[Fault] = []
     window = parse_go_duration(metrics.window) or 0.0
@@ -104,7 +106,7 @@ def node_reading(
 
 
 def pod_reading(metrics: PodMetrics) -> tuple[PodReading, tuple[Fault, ...]]:
-    """Return the use summed over a pod's containers, and its faults."""
+    """Return a reading with the use summed over a pod's containers, and the reading's faults."""
     faults: list[Fault] = []
     total: Amounts = {}
     for index, container in enumerate(metrics.containers):

@@ -1,4 +1,4 @@
-"""The section ``utilisation`` of the configuration: sources of measured use and how they are read. Times in seconds."""
+"""Defines the section ``utilisation`` of the configuration: the sources of measured use; times are in seconds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Text: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
 
 
 class MetricsServerOptions(Section):
-    """metrics.k8s.io: ``auto`` polls it every ``interval`` where it is served. ``pods``: read pods as well."""
+    """The settings for metrics.k8s.io, which ``auto`` polls every ``interval``; ``pods``: also read pods."""
 
     mode: Mode = "off"
     interval: PositiveDuration = 30.0
@@ -50,10 +50,10 @@ class MetricsServerOptions(Section):
 
 
 class PrometheusQuery(Section):
-    """A query in PromQL whose vector has an element per node or per pod.
+    """A query in PromQL whose vector has one element for each node or each pod.
 
-    Values are the present use, in cores for cpu, else in whole units; with a ``statistic``, which only nodes may have,
-    the use over the ``window`` before.
+    The values are the present use, in cores for cpu, in whole units for other resources. With a ``statistic``, which
+    only queries of nodes may have, the values are that statistic of the use over the last ``window``.
     """
 
     query: Text
@@ -77,23 +77,23 @@ class PrometheusOptions(Section):
     """A Prometheus server, and the queries for it."""
 
     url: Annotated[StrictStr, AfterValidator(_url)]
-    """Address below which ``/api/v1/query`` lies."""
+    """The URL of the server, to which ``/api/v1/query`` is added."""
     queries: tuple[PrometheusQuery, ...]
-    """The queries."""
+    """The queries to send to the server."""
     interval: PositiveDuration = 30.0
-    """Seconds between queries."""
+    """The seconds between two polls."""
     timeout: PositiveDuration = 10.0
-    """Longest wait for an answer, in seconds."""
+    """The longest time to wait for an answer, in seconds."""
     token_file: StrictStr = ""
-    """File with a bearer token, "" for none."""
+    """The path of a file with a bearer token, "" for none."""
     ca_file: StrictStr = ""
-    """File with certificates to trust, "" for the system's."""
+    """The path of a file with certificates to trust, "" for the system's certificates."""
     node_label: Text = "node"
-    """Label that names the node of an element."""
+    """The label that names the node of an element."""
     namespace_label: Text = "namespace"
-    """Label that names the namespace of an element."""
+    """The label that names the namespace of an element."""
     pod_label: Text = "pod"
-    """Label that names the pod of an element."""
+    """The label that names the pod of an element."""
 
     @model_validator(mode="after")
     def _says_what_nodes_use(self) -> PrometheusOptions:
@@ -107,7 +107,7 @@ class PrometheusOptions(Section):
 class UtilisationOptions(Section):
     """The sources in order of precedence: a node's reading comes from the first source with a current reading.
 
-    ``node_metric`` ``auto``: follow Koordinator's NodeMetric objects where there are any.
+    ``node_metric`` ``auto``: watch Koordinator's NodeMetric objects if the API server serves them.
     """
 
     node_metric: Mode = "auto"

@@ -1,4 +1,4 @@
-"""Polls a source, with growing pauses while it fails and one log line per outage."""
+"""Polls a source of measured use, with growing pauses while the source fails and one log line per outage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ABSENT = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 
 @dataclass(frozen=True, slots=True)
 class PollerOptions:
-    """Pauses in seconds: after failures, and between polls of a source that is not served."""
+    """The pauses in seconds after failures, and between polls of a source that is not served."""
 
     backoff_initial: float = 1.0
     backoff_cap: float = 60.0
@@ -28,10 +28,10 @@ class PollerOptions:
 
 
 class Poller:
-    """Calls ``poll`` every ``interval`` seconds until cancelled.
+    """A loop that calls ``poll`` every ``interval`` seconds until cancelled.
 
     ``poll`` raises ``KubeError`` when it fails. A source that is not served, or that this client may not read, counts
-    as absent: it is polled again after a longer pause.
+    as absent, and is polled again after a longer pause.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Poller:
         await self._asked.wait()
 
     async def run(self) -> None:
-        """Poll until cancelled, whatever ``poll`` raises."""
+        """Poll until cancelled, whatever errors ``poll`` raises."""
         while True:
             started = self._clock()
             try:

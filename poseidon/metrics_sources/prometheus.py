@@ -1,4 +1,4 @@
-"""Polls a Prometheus server with the configured queries, and makes readings of the answers."""
+"""Polls a Prometheus server with the configured queries, and makes readings from the answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _PATH = "/api/v1/query"
 
 
 class PrometheusSource:
-    """Sends all queries at each ``poll``; if one fails, the poll fails, so that no reading mixes old and new values."""
+    """The source that sends all queries at each ``poll``.
+
+    If a query fails, the poll fails, so that no reading mixes old and new values.
+    """
 
     def __init__(self, transport: Transport, intake: Intake, options: PrometheusOptions) -> None:
         self._transport = transport
@@ -35,7 +38,7 @@ class PrometheusSource:
         self._options = options
 
     async def poll(self) -> None:
-        """Send all queries once and pass the readings on. Raises ``KubeError``."""
+        """Send all queries once and add the readings to the intake; raise ``KubeError`` if that fails."""
         queries = self._options.queries
         answers = await asyncio.gather(*(_ask(self._transport, each.query) for each in queries))
         gathering = Gathering(self._options, self._intake.view.node_of)
@@ -49,7 +52,7 @@ class PrometheusSource:
 
 
 def connection(options: PrometheusOptions) -> ConnectionSettings:
-    """Return the settings of a connection to the server. Raises ``SettingsError`` for a file that cannot be used."""
+    """Return the settings of a connection to the server; raise ``SettingsError`` for a file that cannot be used."""
     tls = None
     if options.url.startswith("https://"):
         try:
@@ -69,7 +72,7 @@ def connection(options: PrometheusOptions) -> ConnectionSettings:
 
 
 async def _ask(transport: Transport, query: str) -> QueryData:
-    """Return the answer to a query. Raises ``KubeError`` unless the answer is an instant vector."""
+    """Return the answer to a query; raise ``KubeError`` unless the answer is an instant vector."""
     raw = await transport.get(_PATH, {"query": query})
     try:
         answer = decode_object(raw, QueryAnswer)
@@ -86,7 +89,7 @@ async def _ask(transport: Transport, query: str) -> QueryData:
 
 
 class Gathering:
-    """Combines the elements of several answers into readings of nodes.
+    """The elements of several answers, which are combined into readings of nodes.
 
     ``node_of`` returns the node of a pod (namespace, name), "" for none. Elements whose node is unknown are left out.
     """
@@ -123,7 +126,7 @@ class Gathering:
                 self._times[node] = min(time, self._times.get(node, time))
 
     def readings(self) -> Iterator[NodeReading]:
-        """Yield the reading of each node whose present use is known."""
+        """Yield a reading for each node whose present use is known."""
         windows: dict[str, list[Window]] = {}
         for (node, statistic, seconds), used in self._windows.items():
             windows.setdefault(node, []).append(Window(statistic, seconds, used))
@@ -143,7 +146,7 @@ class Gathering:
             )
 
     def _value(self, query: PrometheusQuery, series: Series, name: str) -> tuple[float, int] | None:
-        """Return (time, amount) of an element; None for a value that is no amount, which adds a fault."""
+        """Return the time and amount of an element; add a fault and return None if the value is no amount."""
         if series.value is None:
             return None
         time, text = series.value
@@ -157,5 +160,5 @@ class Gathering:
             fault = Fault(kind, field, f"the query answers {text!r}, which is no amount; it is left out")
             self.faults.setdefault(name, []).append(fault)
             return None
-        # Round to six decimals first: otherwise the float's last digits would be rounded up to a whole unit.
+        # Rounding to six decimals first keeps the float's last digits from being rounded up to a whole unit.
         return time, math.ceil(round(value, 6))

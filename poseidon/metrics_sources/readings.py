@@ -1,4 +1,4 @@
-"""Readings of nodes' use in one form for all sources, and the message to the solver made of them."""
+"""Defines readings of nodes' use in one form for all sources, and makes messages to the solver from them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import NamedTuple, TypeAlias
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 Amounts: TypeAlias = dict[str, int]
-"""Amount in use by resource: milli-cores for cpu, else whole units, rounded up."""
+"""The amounts in use by resource: milli-cores for cpu, whole units for other resources, rounded up."""
 
 PERCENTILES = ("avg", "p50", "p90", "p95", "p99")
-"""The statistics over windows that koordlet knows."""
+"""The statistics over windows that koordlet reports."""
 
 
 PROD = "koord-prod"
 
 
 class Window(NamedTuple):
-    """A statistic of a node's use over the ``seconds`` before the reading. ``usage`` is never empty."""
+    """A statistic of a node's use over the ``seconds`` before the reading; ``usage`` is never empty."""
 
     statistic: str
     seconds: float
@@ -29,7 +29,7 @@ class Window(NamedTuple):
 class PodReading(NamedTuple):
     """The measured use of a pod.
 
-    ``priority``: priority class of the pod as the source states it, "" for none; None if the source knows no classes.
+    ``priority``: the priority class of the pod in the source, "" for none; None if the source knows no classes.
     """
 
     namespace: str
@@ -43,29 +43,31 @@ class NodeReading:
     """The measured use of a node from one source."""
 
     node: str
-    """Name of the node."""
+    """The name of the node."""
     time: float
-    """When it was measured, in seconds since the epoch, 0 if the source does not say."""
+    """The time of the measurement, in seconds since the epoch, 0 if the source does not state it."""
     interval: float
-    """Seconds between two readings of the node."""
+    """The seconds between two readings of the node."""
     usage: Amounts | None
-    """Use by resource; missing resources count as unused. None: the source knows the node, but has measured
-    nothing.
+    """The use by resource; missing resources count as unused.
+
+    None if the source knows the node but has no use of it.
     """
     windows: tuple[Window, ...] = ()
-    """Statistics over windows of time."""
+    """The statistics of the node's use over windows of time."""
     aggregates: bool = False
-    """Whether the source computes statistics itself; then those that it leaves out are unavailable."""
+    """Whether the source computes statistics itself, so that statistics that it leaves out are unavailable."""
     system: Amounts | None = None
-    """Use by the system: neither by pods nor by host applications."""
+    """The use by the system, which is neither the use by pods nor the use by host applications."""
     pods: tuple[PodReading, ...] | None = None
-    """Use of pods; a missing pod was not measured. None: the source says nothing about pods."""
+    """The use of pods; a missing pod was not measured. None if the source does not measure pods."""
 
 
 def machine_sample(reading: NodeReading, uid_of: Callable[[str, str, str], str]) -> pb.MachineSample:
     """Return the message to the solver for a reading.
 
-    ``uid_of`` returns the uid of the pod (namespace, name) on a node, "" if there is none; such pods are left out.
+    ``uid_of`` returns the uid of the pod (namespace, name) on a node, "" if there is no such pod there; the reading of
+    such a pod is left out.
     """
     message = pb.MachineSample(
         machine=reading.node,

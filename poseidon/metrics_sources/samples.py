@@ -1,4 +1,4 @@
-"""Keeps the latest sample of every node, and which samples the current stream's solver has not received."""
+"""Keeps the latest sample of every node, and the nodes whose samples the current stream has not sent to the solver."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 NODE_METRIC, METRICS_SERVER, PROMETHEUS = SOURCES = ("nodeMetric", "metricsServer", "prometheus")
-"""Names of the sources, in order of precedence."""
+"""The names of the sources, in order of precedence."""
 
 MISSED_REPORTS = 3
-"""If a source has missed so many reports of a node, the next source counts instead."""
+"""The number of missed reports of a node after which the next source counts instead of this one."""
 
 
 class SampleBook:
@@ -18,8 +18,8 @@ class SampleBook:
 
     ``sources`` are in order of precedence: a node's sample comes from the first source whose sample is current. A
     sample is current unless another source has a sample that is later by more than ``MISSED_REPORTS`` reporting
-    intervals. No clock is needed for that, and a single source is always current. ``changed``: nodes that may have
-    news for the solver.
+    intervals. So no clock is needed, and a single source is always current. ``changed`` contains the nodes whose
+    samples may have to be sent to the solver.
     """
 
     def __init__(self, sources: Sequence[str]) -> None:
@@ -28,7 +28,7 @@ class SampleBook:
         self._told: dict[str, float] = {}
 
     def __len__(self) -> int:
-        """Return how many nodes have a sample. May be called from another thread."""
+        """Return the number of nodes that have a sample; this may be called from another thread."""
         return len(set().union(*(list(samples) for samples in self._by_source.values())))
 
     def put(self, source: str, sample: pb.MachineSample) -> None:
@@ -42,21 +42,21 @@ class SampleBook:
             self.changed[node] = None
 
     def nodes_of(self, source: str) -> set[str]:
-        """Return the nodes of which a source has samples."""
+        """Return the nodes for which a source has samples."""
         return set(self._by_source[source])
 
     def mark(self, node: str) -> None:
-        """Have a node's sample sent again: the solver has just learnt of the machine, or has forgotten it."""
+        """Send a node's sample again, because the machine has been added to the solver or removed from it."""
         self.changed[node] = None
         self._told.pop(node, None)
 
     def forget_told(self) -> None:
-        """Begin a stream: its solver knows no sample, so all are sent again."""
+        """Begin a stream to a solver that has no samples, so that all samples are sent again."""
         self._told.clear()
         self.changed = dict.fromkeys(node for samples in self._by_source.values() for node in samples)
 
     def sample(self, node: str) -> pb.MachineSample | None:
-        """Return the sample of a node from the source with the highest precedence, None if there is no sample."""
+        """Return the sample of a node from the first source with a current sample, None if there is no sample."""
         chosen: pb.MachineSample | None = None
         for samples in self._by_source.values():
             found = samples.get(node)
@@ -65,11 +65,10 @@ class SampleBook:
         return chosen
 
     def take_events(self, is_known: Callable[[str], bool]) -> list[pb.Event]:
-        """Return the events that bring the solver's samples up to date, each once; ``is_known``: whether it knows a
-        machine.
+        """Return the events that update the solver's samples, each once; ``is_known``: whether it knows a machine.
 
-        The solver ignores a sample that is older than its last one. If the sample that counts is older, because a
-        clock was corrected or another source took over, the last one is removed first.
+        The solver ignores a sample that is older than the last one that it has received. If the sample that counts now
+        is older, because a clock was corrected or another source counts now, the events first remove the last one.
         """
         events: list[pb.Event] = []
         for node in self.changed:
@@ -86,7 +85,5 @@ class SampleBook:
 
 
 def _is_overruled(former: pb.MachineSample, later: pb.MachineSample) -> bool:
-    """Return whether ``former``, of the preferred source, is so much older than ``later`` that its source must have
-    stopped.
-    """
+    """Return whether ``former`` is so much older than ``later`` that the preferred source must have stopped."""
     return later.time - former.time > MISSED_REPORTS * max(former.report_interval, later.report_interval)

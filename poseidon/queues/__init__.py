@@ -1,1 +1,1 @@
-"""Queues: reads objects of several projects as trees of quotas, and finds the quota that each pod counts against."""
+"""Reads the queue objects of several projects as trees of quotas, and finds the quota that each pod counts against."""

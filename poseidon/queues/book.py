@@ -1,4 +1,4 @@
-"""Keeps all queues and which pods are in which queue, and writes the records that tell the solver of quotas."""
+"""Keeps all queues and the pods in each queue, and writes the records that tell the solver the quotas."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _log = logging.getLogger(__name__)
 
 
 class QueueBook:
-    """Queues of the projects that ``options`` name, and the pods in them; quotas go to the solver as ``records``.
+    """The queues of the projects that ``options`` name, and their pods; ``records`` sends the quotas to the solver.
 
-    Changes of objects take effect with ``settle``. Objects that cannot be read go to ``quarantine``: the queues of
-    their project then stay as they were. Not thread-safe.
+    Changes of objects take effect with ``settle``. If the objects of a project cannot be read, ``quarantine`` records
+    the fault, and the project's queues stay as they were. Not thread-safe.
     """
 
     def __init__(self, options: QueueOptions, records: CustomRecords, quarantine: Quarantine) -> None:
@@ -63,9 +63,9 @@ class QueueBook:
             source: SHELVES[source](options) for source in options.source if source in SHELVES
         }
         self.trees: dict[QueueSource, QuotaTrees] = {source: QuotaTrees() for source in self._shelves}
-        """The quotas of each project."""
+        """The quotas and flavors of each project."""
         self.quotas: dict[str, QuotaNode] = {}
-        """All quotas that the solver enforces, by name."""
+        """All quotas that the solver enforces, by name of the quota."""
         self._flavors: dict[str, Flavor] = {}
         self._given: dict[str, GivenTolerations] = {}
         self._topologies: dict[str, tuple[TopologyLevels, ...]] = {}
@@ -77,20 +77,20 @@ class QueueBook:
         self._claimants: dict[str, Claimant] = {}
         self._references: dict[str, QueueReference] = {}
         self.priorities = WorkloadPriorities(self._list_priorities)
-        """Priorities of the workloads of pods."""
+        """The priorities that pods get from the WorkloadPriorityClasses of their workloads."""
         self._pods: defaultdict[QueueReference, set[str]] = defaultdict(set)
         self.touched: dict[QueueReference, None] = {}
-        """References for which pods have come or gone; who reads them empties it."""
+        """The queue references that pods have been added to or removed from; the reader empties the mapping."""
         self._resolved: dict[QueueReference, NamedQuota] = {}
         self._moved: dict[str, None] = {}
         self._regrouped: dict[str, None] = {}
         self.follows_owners = False
-        """Whether all owners of pods are watched, so that a pod waits until its owner is known."""
+        """Whether the bridge watches all owners of pods, so that a pod waits until its owner is known."""
 
     # --- objects -------------------------------------------------------------------------------------------
 
     def reads(self, kind: WatchedKind) -> bool:
-        """Return whether objects of a kind describe queues of a project that is configured."""
+        """Return whether objects of a kind describe queues of a project that the configuration names."""
         return any(kind in shelf.objects.kinds for shelf in self._shelves.values())
 
     @property
@@ -99,7 +99,7 @@ class QueueBook:
         return not BY_OWNER.isdisjoint(self._enforced)
 
     def get_handler(self, kind: WatchedKind) -> Callable[[Sequence[Change[Any]]], None]:
-        """Return the function to call with changes of objects of this kind, which is one of ``reads``."""
+        """Return the function to call with changes of objects of this kind, for which ``reads`` is true."""
         source = next(source for source, shelf in self._shelves.items() if kind in shelf.objects.kinds)
         objects = self._shelves[source].objects
 
@@ -114,7 +114,7 @@ class QueueBook:
         return take_changes
 
     def take_namespaces(self, changes: Sequence[Change[Namespace]]) -> None:
-        """Update namespaces: queues may select them by labels."""
+        """Add, update or remove namespaces, whose labels decide whether a queue accepts their pods."""
         for uid, namespace in changes:
             if namespace is None:
                 self._namespace_labels.pop(self._namespace_names.remove(uid), None)
@@ -125,7 +125,7 @@ class QueueBook:
         self._unread.update(self._enforced)
 
     def take_owners(self, kind: str, changes: Sequence[Change[Any]]) -> None:
-        """Add or update objects that may own pods."""
+        """Add, update or remove objects that may own pods."""
         for uid, found in changes:
             key = self._owners.remove(uid) if found is None else self._owners.put(kind, uid, found.metadata)
             for pod in self._owners.list_pods(key) if key is not None else ():
@@ -135,7 +135,7 @@ class QueueBook:
     # --- pods ----------------------------------------------------------------------------------------------
 
     def assign_quota(self, uid: str, pod: Pod) -> NamedQuota:
-        """Add or update a pod; return its quota, and why it has to wait for its queue, if it does."""
+        """Add or update a pod; return its quota, and why the pod has to wait for its queue, if it has to."""
         if self._unread:
             self.settle()
         claimant = read_claimant(pod, self._enforced)
@@ -148,7 +148,7 @@ class QueueBook:
         return shelf.priorities if isinstance(shelf, KueueShelf) else {}
 
     def find_gang(self, uid: str, pod: Pod) -> Membership | None:
-        """Return the gang of a pod in a queue of Kueue: by Kueue's labels, else all of its workload; else None."""
+        """Return the gang of a pod in a Kueue queue: by Kueue's labels, else the workload; None for other pods."""
         self.assign_quota(uid, pod)
         reference = self._references.get(uid)
         if reference is None or reference.source not in BY_OWNER:
@@ -163,7 +163,7 @@ class QueueBook:
         return Membership(ObjectKey(found.kind, found.namespace, found.name), part, whole=True)
 
     def find_workload(self, uid: str) -> OwnerKey | None:
-        """Return the topmost owner of a pod that names a queue and whose pods are admitted together; else None."""
+        """Return a pod's topmost owner that names a queue and whose pods are admitted together; None for none."""
         claimant, found = self._claimants.get(uid), None
         if claimant is None:
             return None
@@ -179,8 +179,8 @@ class QueueBook:
     def allows_eviction(self, guest: str, victim: str, above: int) -> bool:
         """Return whether preemption policies allow pods of quota ``guest`` to evict pods of quota ``victim``.
 
-        Both quotas must be in one tree, and may be the same. ``above``: the guest's priority minus the victim's. The
-        solver checks more: who has borrowed, and how much.
+        Both quotas must be in one tree, and may be the same. ``above`` is the guest's priority minus the victim's. The
+        solver also checks which quota has borrowed, and how much.
         """
         its, theirs = self.quotas.get(guest), self.quotas.get(victim)
         if its is None or theirs is None or self.find_root(its) != self.find_root(theirs):
@@ -199,7 +199,7 @@ class QueueBook:
         return quota.name
 
     def find_topologies(self, uid: str) -> tuple[TopologyLevels, ...]:
-        """Return the topologies of the flavors of a pod's queue, in the order of the flavors."""
+        """Return the topologies of the flavors of a pod's queue, in the queue's order of flavors."""
         return self._topologies.get(self.resolve(uid).quota, ()) if self._topologies else ()
 
     def take_topology_change(self) -> bool:
@@ -212,25 +212,25 @@ class QueueBook:
         return list(self._pods.get(reference, ()))
 
     def list_references(self) -> dict[str, list[QueueReference]]:
-        """Return, by quota, the references by which pods name it."""
+        """Return the queue references that pods have, by name of the quota that each reference stands for."""
         found: dict[str, list[QueueReference]] = {}
         for reference in self._pods:
             found.setdefault(self._resolve(reference).quota, []).append(reference)
         return found
 
     def find_given(self, quota: str) -> GivenTolerations:
-        """Return the tolerations that a quota's flavors give to its pods, in addition to the pods' own."""
+        """Return the tolerations that a quota's flavors give to the quota's pods, in addition to the pods' own."""
         found = self._given.get(quota)
         if found is None:
             found = self._given[quota] = list_given(self.quotas.get(quota), self._flavors)
         return found
 
     def find_ignored(self, quota: str) -> str:
-        """Return which settings of a quota's object have no effect here, in words for people; "" for none."""
+        """Return a text that names the settings of a quota's object that have no effect here; "" if there are none."""
         return next(filter(None, (tree.ignored.get(quota, "") for tree in self.trees.values())), "")
 
     def find_object(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object that a quota was read from, with its kind; None if there is none."""
+        """Return the kind and the object that a quota was read from; None if there is no such object."""
         shelves = (self._shelves[source] for source in self._enforced if source in self._shelves)
         return next((found for shelf in shelves if (found := shelf.find(quota)) is not None), None)
 
@@ -240,7 +240,7 @@ class QueueBook:
         return shelf.local_queues.get(cluster_queue, []) if isinstance(shelf, KueueShelf) else []
 
     def forget_pod(self, uid: str) -> None:
-        """Forget a pod; unknown ones are ignored."""
+        """Remove a pod; unknown pods are ignored."""
         self._leave(uid)
         self._owners.remove_pod(uid)
         self.priorities.forget(uid)
@@ -249,7 +249,7 @@ class QueueBook:
         self._regrouped.pop(uid, None)
 
     def resolve(self, uid: str) -> NamedQuota:
-        """Return the quota that a pod counts against, and why the pod has to wait for its queue."""
+        """Return the quota that a pod counts against, and why the pod has to wait for its queue, if it has to."""
         reference = self._references.get(uid)
         if reference is not None:
             found = self._resolve(reference)
@@ -265,7 +265,7 @@ class QueueBook:
         )
 
     def find_lacking(self, uid: str) -> OwnerKey | None:
-        """Return an owner of a pod that is not known yet and may name a queue; None if all are known."""
+        """Return an owner of a pod that may name a queue and is not known yet; None if all owners are known."""
         claimant = self._claimants.get(uid)
         if claimant is None or claimant.controller is None:
             return None
@@ -273,7 +273,7 @@ class QueueBook:
         return next((key for key, owner in above if owner is None and key.kind in GANG_KINDS), None)
 
     def take_regrouped(self) -> list[str]:
-        """Return the pods whose owners were found or changed since the last call: they may be in another gang now."""
+        """Return the pods whose owners were found or changed since the last call, which may change their gangs."""
         regrouped, self._regrouped = self._regrouped, {}
         return [*regrouped]
 
@@ -319,7 +319,7 @@ class QueueBook:
     # --- effects of changes --------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Apply the changes of objects since the last call."""
+        """Read the quotas of all projects whose objects or namespaces have changed since the last call."""
         unread, self._unread = self._unread, set()
         if not unread:
             return
@@ -339,17 +339,17 @@ class QueueBook:
                 self._moved.update(dict.fromkeys(self._pods[reference]))
 
     def assume(self, quota: QuotaNode) -> None:
-        """Replace a quota by this one, until objects of its project change."""
+        """Replace the quota of the same name by this one, until objects of its project change."""
         self.quotas = {**self.quotas, quota.name: quota}
         self._records.tell(QUOTA_RECORD, quota.name, quota.payload())
 
     def take_moved(self) -> list[str]:
-        """Return the pods whose queue, or the quota that their queue stands for, has changed since the last call."""
+        """Return the pods whose queue has changed since the last call, or whose queue stands for another quota now."""
         moved, self._moved = self._moved, {}
         return [*moved]
 
     def list_remarks(self) -> Iterator[str]:
-        """Yield a line for people about each queue that admits nothing, and about settings that have no effect."""
+        """Yield a line of text about each queue that admits no pods, and about settings that have no effect."""
         for tree in self.trees.values():
             for quota in tree.quotas:
                 if quota.problem:

@@ -15,18 +15,18 @@ from poseidon.queues.plain_trees import PlainQuota, grow_trees
 from poseidon.queues.quota_reading import read_reference
 
 PLUGINS_ROOT = "ElasticQuotas/all"
-"""The root above all ElasticQuotas of scheduler-plugins: together these may use the sum of their ``min``, not more."""
+"""The quota above all ElasticQuotas of scheduler-plugins, which together may use at most the sum of their ``min``."""
 
 _PREFIX = "quota.scheduling.koordinator.sh"
 PARENT, IS_PARENT, LENDS, TREE = (
     f"{_PREFIX}/{key}" for key in ("parent", "is-parent", "allow-lent-resource", "tree-id")
 )
-"""Labels of Koordinator's quotas."""
+"""Labels of Koordinator's ElasticQuotas: parent's name, whether it has children, whether it lends, tree's name."""
 WEIGHT, NAMESPACES = f"{_PREFIX}/shared-weight", f"{_PREFIX}/namespaces"
-"""Annotations of Koordinator's quotas: amounts by resource, and a list of namespaces, both as JSON."""
+"""Annotations of Koordinator's ElasticQuotas: amounts by resource, and a list of namespaces, both as JSON."""
 
 KOORDINATOR_ROOT = "koordinator-root-quota"
-"""The quota above all others of Koordinator."""
+"""The name of the ElasticQuota of Koordinator that is above all others."""
 
 
 def name_elastic_quota(metadata: ObjectMeta) -> str:
@@ -35,12 +35,12 @@ def name_elastic_quota(metadata: ObjectMeta) -> str:
 
 
 def name_koordinator_quota(name: str) -> str:
-    """Return the name of the quota for an ElasticQuota of Koordinator, whose name is unique in the cluster."""
+    """Return the name of the quota that stands for a Koordinator ElasticQuota, whose name is unique in the cluster."""
     return f"KoordinatorQuota/{name}"
 
 
 def read_elastic_quotas(found: Iterable[ElasticQuota]) -> QuotaTrees:
-    """Return the quotas of scheduler-plugins' ElasticQuotas: namespaces may borrow what others leave of ``min``."""
+    """Return the quotas of scheduler-plugins' ElasticQuotas, which may borrow what others leave of ``min``."""
     quotas: list[PlainQuota] = []
     first: dict[str, str] = {}
     for each in sorted(found, key=lambda quota: (quota.metadata.namespace, quota.metadata.name)):
@@ -75,7 +75,7 @@ def _read_bounds(
 
 
 def read_koordinator(found: Iterable[KoordinatorQuota]) -> QuotaTrees:
-    """Return the quotas of Koordinator's ElasticQuotas, a tree for each ``tree-id``."""
+    """Return the quotas of Koordinator's ElasticQuotas, with one tree for each ``tree-id``."""
     quotas = [_read_koordinator_quota(each) for each in found]
     roots = {quota.parent: True for quota in quotas if quota.parent.endswith(KOORDINATOR_ROOT)}
     roots |= {name_koordinator_quota(KOORDINATOR_ROOT): True} if quotas else {}
@@ -102,9 +102,10 @@ def _read_koordinator_quota(quota: KoordinatorQuota) -> PlainQuota:
 
 
 def _read_weight(metadata: ObjectMeta, limit: Mapping[str, int], defects: list[Defect]) -> float:
-    """Return a quota's weight, in CPUs: the cpu of its annotation, else of ``limit``; without cpu its first resource.
+    """Return a quota's weight, in CPUs: the amount of cpu in its annotation.
 
-    As in Koordinator, the limit (``spec.max``) counts where the annotation is missing.
+    As in Koordinator, ``limit`` (``spec.max``) counts where the annotation is missing. Without cpu, the first resource
+    in alphabetical order counts.
     """
     given = limit
     if WEIGHT in metadata.annotations:
@@ -126,7 +127,7 @@ def _list_ignored(metadata: ObjectMeta) -> Iterator[str]:
 
 
 def list_namespaces(metadata: ObjectMeta) -> list[str]:
-    """Return the namespaces that use a Koordinator quota besides its own; none if the annotation cannot be read."""
+    """Return the namespaces that a Koordinator quota's annotation lists; none if it is malformed."""
     try:
         return msgspec.json.decode(metadata.annotations.get(NAMESPACES, "[]"), type=list[str])
     except msgspec.MsgspecError:
@@ -134,5 +135,5 @@ def list_namespaces(metadata: ObjectMeta) -> list[str]:
 
 
 def is_parent(metadata: ObjectMeta) -> bool:
-    """Return whether a Koordinator quota has quotas below it, and so no pods of its own."""
+    """Return whether a Koordinator quota has quotas below it, and so has no pods itself."""
     return metadata.labels.get(IS_PARENT) == "true"

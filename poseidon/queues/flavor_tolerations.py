@@ -1,4 +1,4 @@
-"""Finds the tolerations that flavors of nodes give to the pods of their queues."""
+"""Finds the tolerations that the flavors of a queue give to the queue's pods."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 def _read_given(flavor: Flavor) -> Iterator[GivenToleration]:
     """Yield the tolerations that a flavor gives to its pods.
 
-    Pods are bound as they are: nobody adds these tolerations to them. That is enough for ``NoSchedule``. Pods without
-    a toleration of ``NoExecute`` would be evicted as soon as they are bound, so a flavor cannot give it.
+    The pods themselves do not get these tolerations, and for a ``NoSchedule`` taint they need none once they are
+    placed. Kubernetes would evict a pod that does not itself tolerate a ``NoExecute`` taint, so a flavor cannot give
+    tolerations of these.
     """
     for each in flavor.tolerations:
         if each.get("effect", "") in ("", NO_SCHEDULE):
@@ -22,9 +23,10 @@ def _read_given(flavor: Flavor) -> Iterator[GivenToleration]:
 
 
 def list_given(quota: QuotaNode | None, flavors: Mapping[str, Flavor]) -> GivenTolerations:
-    """Return the tolerations that all flavors of a queue together give to its pods.
+    """Return the tolerations that all flavors of a queue together give to the queue's pods.
 
-    A toleration of one flavor for a taint of another flavor is left out: pods would come to nodes of the other flavor.
+    A toleration of one flavor that fits a taint of another flavor is left out, as it would let pods use the other
+    flavor's nodes.
     """
     if quota is None:
         return ()
@@ -41,7 +43,7 @@ def list_given(quota: QuotaNode | None, flavors: Mapping[str, Flavor]) -> GivenT
 
 
 def _would_open(given: GivenToleration, other: Flavor, known: Mapping[str, GivenTolerations]) -> bool:
-    """Return whether a toleration fits a taint of another flavor that this flavor itself does not tolerate."""
+    """Return whether a toleration fits a taint of flavor ``other`` that ``other`` does not itself tolerate."""
     for each in other.taints:
         taint = pb.Taint(key=each.get("key", ""), value=each.get("value", ""), effect=each.get("effect", ""))
         own = [one.to_proto() for one in known.get(other.name, ())]

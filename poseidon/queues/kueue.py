@@ -35,21 +35,21 @@ from poseidon.queues.model import (
 from poseidon.queues.quota_reading import ReadQuotas, find_cycles, read_groups, read_reference, read_weight
 
 STOPPED = ("Hold", "HoldAndDrain")
-"""Values of ``stopPolicy`` with which a queue admits nothing."""
+"""Values of ``stopPolicy`` with which a queue admits no pods."""
 
 INVALID = "InvalidSpec"
-"""Reason of an object whose spec is malformed: none of its quotas count."""
+"""The reason in the condition of an object whose spec is malformed, so that none of its amounts count."""
 
 _FEW = 3
 
 
 def name_cluster_queue(name: str) -> str:
-    """Return the name of a ClusterQueue's quota."""
+    """Return the name of the quota that stands for a ClusterQueue."""
     return f"ClusterQueue/{name}"
 
 
 def name_cohort(name: str) -> str:
-    """Return the name of a Cohort's quota."""
+    """Return the name of the quota that stands for a Cohort."""
     return f"Cohort/{name}"
 
 
@@ -65,10 +65,9 @@ def read_kueue(
 ) -> QuotaTrees:
     """Return the quotas of Kueue's objects.
 
-    ``fair``: shares decide who borrows; ``strategies``: the comparisons of shares that let pods be evicted, all if none
-    is given; ``pod_set_flavors``: as in `QuotaNode`.
-
-    A malformed queue is among the quotas, with its problem; other queues are not affected.
+    ``fair``: whether shares decide which queue borrows. ``strategies``: the comparisons of shares after which pods may
+    be evicted, all if none is given. ``pod_set_flavors``: as in `QuotaNode`. A malformed queue is among the quotas,
+    with its problem; other queues are not affected.
     """
     flavors = list(flavors)
     known = _read_flavors(flavors, {each.metadata.name: each for each in topologies})
@@ -89,13 +88,13 @@ def read_kueue(
 
 
 def _mark_unusable(quotas: dict[str, QuotaNode]) -> None:
-    """Mark the queues below a faulty cohort with its problem, and cut circles of cohorts."""
+    """Set the problem of a faulty cohort on all queues below it, and make cohorts in a circle roots."""
     for name in list(find_cycles({name: each.parent for name, each in quotas.items()})):
         parent = quotas[name].parent.replace("/", " ")
         problem = f"the way up from {parent} goes in a circle; give one of the cohorts there another parent"
         quotas[name] = replace(quotas[name], parent="", problem=problem, reason="CohortCycle")
     faulty = {name: each for name, each in quotas.items() if each.problem and name.startswith("Cohort/")}
-    # By quota: the nearest faulty cohort, the quota itself or one above it, "" for none.
+    # For each quota, the nearest faulty cohort (the quota itself or one above it), "" for none.
     nearest = {"": "", **{name: name for name in faulty}}
     for name, quota in list(quotas.items()) if faulty else ():
         passed, above = [], quota.parent
@@ -112,7 +111,7 @@ def _mark_unusable(quotas: dict[str, QuotaNode]) -> None:
 def _read_flavors(
     flavors: Sequence[ResourceFlavor], topologies: Mapping[str, KueueTopology]
 ) -> dict[str, Flavor]:
-    """Return flavors by name, each with the levels of its topology, or with what is wrong with that."""
+    """Return flavors by name, each with the levels of its topology, or with the problem of that topology."""
     found = {}
     for each in flavors:
         name, flavor = each.spec.topology_name, _read_flavor(each)
@@ -218,7 +217,7 @@ def _read_queue(queue: ClusterQueue, flavors: Mapping[str, Flavor], *, fair: boo
 
 
 def _with_quotas(node: QuotaNode, read: ReadQuotas) -> QuotaNode:
-    """Return ``node`` with the quotas that its object states; unchanged if the object is malformed."""
+    """Return ``node`` with the amounts that its object states; unchanged if the object is malformed."""
     if node.reason == INVALID:
         return node
     return replace(
@@ -231,7 +230,7 @@ def _with_quotas(node: QuotaNode, read: ReadQuotas) -> QuotaNode:
 
 
 def _find_fault(read: ReadQuotas, flavors: Mapping[str, Flavor]) -> tuple[str, str]:
-    """Return what is wrong with the quotas of an object, and the reason in one word; two "" if nothing is wrong."""
+    """Return the problem of an object's quotas as a text and as one word; both "" if there is no problem."""
     if read.defects:
         return list_defects(read.defects, _FEW), INVALID
     missing = [name for name in read.flavors if name not in flavors]
@@ -251,7 +250,7 @@ def _find_fault(read: ReadQuotas, flavors: Mapping[str, Flavor]) -> tuple[str, s
 
 
 def _choose(given: str, known: tuple[str, ...], path: str, defects: list[Defect]) -> str:
-    """Return ``given`` if it is one of ``known``, else the first of these; an unknown word is a defect."""
+    """Return ``given`` if it is one of ``known``, else the first of ``known``; an unknown word adds a defect."""
     if not given:
         return known[0]
     if given not in known:
@@ -292,6 +291,6 @@ def _list_checks(queue: ClusterQueue) -> Iterator[str]:
 
 
 def _list_ignored(queue: ClusterQueue) -> Iterator[str]:
-    """Yield, in words for people, each setting of a ClusterQueue that is not honoured."""
+    """Yield a text about each setting of a ClusterQueue that has no effect here."""
     if queue.spec.admission_scope is not None:
         yield "spec.admissionScope: is not honoured; what a queue has used in the past has no influence"

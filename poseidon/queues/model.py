@@ -1,4 +1,4 @@
-"""Quotas in one form for the queues of all projects, and their records for the solver."""
+"""Defines one form of quotas for the queues of all projects, and the records by which the solver gets them."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from poseidon.kube.api.other_projects.kueue_topology import TopologyLevels
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
 
 QUOTA_RECORD: Final = "Quota"
-"""Kind of the records of quotas; the solver defines their payload."""
+"""The kind of the records that describe quotas; the solver defines their payload."""
 FLAVOR_RECORD: Final = "ResourceFlavor"
-"""Kind of the records of flavors."""
+"""The kind of the records that describe flavors."""
 
 UNLIMITED: Final = MAX_AMOUNT
-"""The amount that stands for "without limit"."""
+"""The amount that means that there is no limit."""
 
 Quotas: TypeAlias = Mapping[str, Mapping[str, int]]
 """Amounts by flavor and resource, in the protocol's units."""
 
 NEVER, LOWER_PRIORITY, LOWER_OR_NEWER, ANY = "Never", "LowerPriority", "LowerOrNewerEqualPriority", "Any"
-"""Policies of preemption, by Kueue's names."""
+"""The preemption policies, by Kueue's names."""
 
 MAY_STOP_SEARCH, TRY_NEXT_FLAVOR = "MayStopSearch", "TryNextFlavor"
-"""Whether a pod borrows in a flavor (the first) or tries the next flavor before that, by Kueue's names."""
+"""Whether a pod borrows in a flavor before it tries the next flavor (the first of these), by Kueue's names."""
 
 BORROWING_FIRST, PREEMPTION_FIRST = "BorrowingOverPreemption", "PreemptionOverBorrowing"
-"""Whether a pod rather borrows in one flavor or evicts others in another, by Kueue's names."""
+"""Whether borrowing in one flavor is better than evicting pods in another (the first of these), by Kueue's names."""
 
 STRICT, BEST_EFFORT = "StrictFIFO", "BestEffortFIFO"
-"""Orders within a queue, by Kueue's names."""
+"""The orders in which a queue's pods are admitted, by Kueue's names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +40,25 @@ class CoveredResources:
     """A group of resources: a pod gets all of these from one flavor."""
 
     resources: tuple[str, ...]
-    """Their names."""
+    """The names of the resources."""
     flavors: tuple[str, ...]
-    """Names of the flavors, the most preferred first."""
+    """The names of the flavors, the most preferred one first."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionPolicies:
-    """A queue's preemption policies, in Kueue's words: which pods may be evicted for its own."""
+    """A queue's preemption policies, in Kueue's words: which pods may be evicted for pods of the queue."""
 
     within: str = NEVER
     """Which pods of the same queue may be evicted: a word of Kueue's such as LowerPriority."""
     reclaim: str = NEVER
     """Which pods of other queues may be evicted, if those queues have borrowed this queue's quota."""
     borrow: str = NEVER
-    """Which pods of other queues may be evicted while this queue borrows."""
+    """Which pods of other queues may be evicted if this queue has to borrow."""
     threshold: int | None = None
-    """The highest priority of pods that ``borrow`` lets be evicted; None: any priority below the preemptor's."""
+    """The highest priority of pods that may be evicted under ``borrow``; None: any priority below the preemptor's."""
     strategies: tuple[str, ...] = ()
-    """Comparisons of shares by which pods of queues that borrow more may be evicted, in order; none stated: all."""
+    """The comparisons of shares after which pods of queues that borrow more may be evicted, in order; empty for all."""
     beyond_quota: bool = True
     """Whether pods for which no quota below the root is large enough may evict others at all."""
 
@@ -68,52 +68,52 @@ NO_PREEMPTION: Final = PreemptionPolicies()
 
 @dataclass(frozen=True, slots=True)
 class QuotaNode:
-    """A node in a tree of quotas: a queue, or a quota that several queues share."""
+    """A quota in a tree of quotas: the quota of a queue, or one that several queues share."""
 
     name: str
     """Unique among the quotas of all projects, such as ``ClusterQueue/team-a``."""
     parent: str = ""
-    """Name of the quota above, which it shares with its siblings; "" for a root."""
+    """The name of the quota above, which this quota shares with its siblings; "" for a root."""
     covered: tuple[CoveredResources, ...] = ()
     """The groups of resources that the quota limits."""
     nominal: Quotas = field(default_factory=dict)
     """The quota's own amounts, without borrowing."""
     borrowing: Quotas = field(default_factory=dict)
-    """How much it may borrow from its parent, at most; unlimited where nothing is stated."""
+    """How much the quota may borrow from its parent, at most; unlimited where nothing is stated."""
     lending: Quotas = field(default_factory=dict)
-    """How much of its own amounts others may use, at most; all where nothing is stated."""
+    """How much of its own amounts other quotas may use, at most; all where nothing is stated."""
     limit: Quotas = field(default_factory=dict)
-    """How much its pods may use, borrowed amounts included; unlimited where nothing is stated."""
+    """How much the quota's pods may use, borrowed amounts included; unlimited where nothing is stated."""
     guarantee: Quotas = field(default_factory=dict)
-    """Own amounts that are never lent."""
+    """The part of the own amounts that other quotas may never use."""
     weight: float = 1.0
-    """Its share among its siblings."""
+    """The quota's weight among its siblings when shares are compared."""
     order: str = BEST_EFFORT
-    """The order in which its pods are admitted: ``STRICT`` or ``BEST_EFFORT``."""
+    """The order in which the quota's pods are admitted: ``STRICT`` or ``BEST_EFFORT``."""
     when_can_borrow: str = MAY_STOP_SEARCH
-    """Whether its pods borrow in a flavor before they try the next one."""
+    """Whether the quota's pods borrow in a flavor before they try the next flavor."""
     when_can_preempt: str = TRY_NEXT_FLAVOR
-    """Whether its pods evict others in a flavor before they try the next one."""
+    """Whether the quota's pods evict other pods in a flavor before they try the next flavor."""
     preference: str = BORROWING_FIRST
-    """Whether its pods rather borrow in one flavor or evict others in another."""
+    """Whether borrowing in one flavor is better for the quota's pods than evicting other pods in another flavor."""
     pod_set_flavors: str = "Any"
-    """Whether all pods of a pod set take the ``Same`` flavor, or each ``Any`` of them."""
+    """Whether all pods of a pod set use the ``Same`` flavor, or each pod ``Any`` flavor."""
     preemption: PreemptionPolicies = NO_PREEMPTION
-    """Which pods may be evicted for pods of this queue."""
+    """Which pods may be evicted for pods of this quota."""
     fair: bool = False
-    """Whether shares decide who borrows."""
+    """Whether shares decide which quota borrows."""
     reclaimable: bool = True
-    """Whether pods of other queues may evict its pods, to take back what it borrows."""
+    """Whether pods of other quotas may evict this quota's pods, to reclaim what it borrows."""
     open_ended: bool = False
-    """Whether resources that the quota does not name are unlimited; otherwise its pods may use none of these."""
+    """Whether resources that the quota does not name are unlimited; otherwise the quota's pods may not use them."""
     problem: str = ""
-    """Why none of its pods is placed, "" if they are."""
+    """Why none of the quota's pods is placed, "" if they can be placed."""
     reason: str = ""
-    """The problem in one word, for the condition of its object."""
+    """The problem in one word, for the condition of the quota's object."""
 
     @property
     def title(self) -> str:
-        """The name without the kind, for people."""
+        """The quota's name without the kind, for texts."""
         return self.name.partition("/")[2]
 
     def payload(self) -> bytes:
@@ -155,17 +155,17 @@ class Flavor:
     """A kind of nodes, distinguished by labels, for which quotas state amounts."""
 
     name: str
-    """Its name, unique among the flavors of all projects."""
+    """The flavor's name, unique among the flavors of all projects."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels that its nodes have; if empty, all nodes are of the flavor."""
+    """The labels that the flavor's nodes have; if empty, all nodes belong to the flavor."""
     taints: tuple[Mapping[str, str], ...] = ()
-    """Taints that its nodes have, which pods have to tolerate."""
+    """The taints of the flavor's nodes, which pods have to tolerate."""
     tolerations: tuple[Mapping[str, str], ...] = ()
-    """Tolerations that its pods get."""
+    """The tolerations that the flavor gives to its pods."""
     topology: TopologyLevels | None = None
-    """The levels of which its nodes have all labels; None: nodes need none."""
+    """The topology whose level labels all nodes of the flavor have; None if they need no such labels."""
     problem: str = ""
-    """Why its quotas make no sense, "" if they do."""
+    """Why quotas of this flavor cannot be used, "" if they can."""
 
     def payload(self) -> bytes:
         """Return the payload of the flavor's record; equal flavors have equal payloads."""
@@ -183,17 +183,17 @@ class QuotaTrees:
     """The quotas and flavors of one project, and the settings of its objects that have no effect here."""
 
     quotas: tuple[QuotaNode, ...] = ()
-    """Quotas, parents and children in any order."""
+    """The quotas, parents and children in any order."""
     flavors: tuple[Flavor, ...] = ()
-    """Flavors that the quotas name."""
+    """The flavors that the quotas name."""
     ignored: Mapping[str, str] = field(default_factory=dict)
-    """By name of a quota or another object: which of its settings are not honoured, in words for people."""
+    """A text about the settings of an object that have no effect, by name of the quota or of another object."""
 
 
 def iterate_topologies(
     quotas: Iterable[QuotaNode], flavors: Mapping[str, Flavor]
 ) -> Iterator[tuple[str, tuple[TopologyLevels, ...]]]:
-    """Yield quotas whose flavors have topologies, with these, each once."""
+    """Yield each quota whose flavors have topologies, with these topologies, each once."""
     levels = {name: each.topology for name, each in flavors.items() if each.topology is not None}
     for quota in quotas if levels else ():
         names = (name for group in quota.covered for name in group.flavors if name in levels)

@@ -1,4 +1,4 @@
-"""The section ``queues`` of the configuration."""
+"""Defines the section ``queues`` of the configuration."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ QueueSource: TypeAlias = Literal["kueue", "volcano", "kai", "koordinator", "sche
 """A project whose queues can be read."""
 
 PreemptionStrategy: TypeAlias = Literal["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
-"""A comparison of shares, by Kueue's names."""
+"""A comparison of shares after which pods may be evicted, by Kueue's names."""
 
 SOURCES: Final[tuple[QueueSource, ...]] = get_args(QueueSource)
-"""All projects. A pod that is in queues of several projects counts for the first that the configuration names."""
+"""All projects; a pod in queues of several projects counts for the first project that the configuration names."""
 
 
 def _accept_one(value: object) -> object:
-    """Return a list for the shorthand ``source: kueue``."""
+    """Return a list with the value if the configuration gives one name, such as ``source: kueue``."""
     return [value] if isinstance(value, str) else value
 
 
 def _check_strategies(strategies: tuple[PreemptionStrategy, ...]) -> tuple[PreemptionStrategy, ...]:
-    """Return the strategies; raise ``ValueError`` if there are none, or one twice."""
+    """Return the strategies; raise ``ValueError`` if there are none, or if one is there twice."""
     if not strategies or len(set(strategies)) < len(strategies):
         raise ValueError("names no strategy, or one twice; name one or both of them once")
     return strategies
 
 
 class QueueOptions(Section):
-    """The section ``queues``: which projects' queues are read, and who admits pods of Kueue's queues.
+    """The section ``queues``: which projects' queues are read, and which program admits pods of Kueue's queues.
 
     By default no queues are read. With ``admission: kueue``, Kueue admits the pods of its own queues, and their quotas
-    are not enforced here; with ``poseidon``, the rounds of the solver admit these pods. ``fair_sharing``, as in Kueue's
-    own configuration: whether shares decide who borrows; ``preemption_strategies``: the comparisons of shares by which
-    a queue that borrows may evict pods of one that borrows more, in the order in which they are tried.
-    ``pod_set_flavors``: whether all pods of a pod set take the same flavor of a Kueue queue (``Same``), or each any of
-    them (``Any``).
+    are not enforced here. With ``poseidon``, the rounds of the solver admit these pods. ``fair_sharing``, as in Kueue's
+    own configuration, says whether shares decide which queue borrows. ``preemption_strategies`` are the comparisons of
+    shares after which a queue that borrows may evict pods of one that borrows more, in the order in which they are
+    tried. ``pod_set_flavors`` says whether all pods of a pod set use the same flavor of a Kueue queue (``Same``), or
+    each pod any of its flavors (``Any``).
     """
 
     source: Annotated[

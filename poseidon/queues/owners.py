@@ -1,4 +1,4 @@
-"""Knows the owners of pods, and finds the queue and the priority class that a pod or one of its owners names."""
+"""Keeps the owners of pods, and finds the queue and the priority class that a pod or one of its owners names."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from poseidon.queues.queue_names import (
 )
 
 _DEEPEST = 8
-"""How many levels of owners are followed; a longer chain is taken for a circle."""
+"""How many levels of owners are followed; a longer chain is treated as a circle."""
 
 
 class OwnerKey(NamedTuple):
-    """An object that may own pods."""
+    """The namespace, kind and name of an object that may own pods."""
 
     namespace: str
     kind: str
@@ -42,16 +42,17 @@ class Owner(NamedTuple):
 
 
 class Owners:
-    """Objects that own pods, and the pods below each of them.
+    """The objects that own pods, and the pods below each of them.
 
-    An object that is deleted before its pods is remembered until the last of these pods is gone: they run on, and
-    count against the queue that it named. A late deletion of an object does not delete a newer one of the same name.
+    An object that is deleted before its pods is kept until the last of these pods ends, because these pods count
+    against the queue that the object named. If an object is reported as deleted after a newer one of its name was
+    added, the newer one stays.
     """
 
     def __init__(self) -> None:
         self._owners: dict[OwnerKey, Owner] = {}
         self._deleted: defaultdict[OwnerKey, dict[str, Owner]] = defaultdict(dict)
-        """By name: owners that are deleted, by uid, the latest last."""
+        """The deleted owners of each name, by uid, the latest one last."""
         self._names = NameIndex()
         self._above: dict[str, tuple[OwnerKey, ...]] = {}
         self._below: defaultdict[OwnerKey, set[str]] = defaultdict(set)
@@ -71,7 +72,7 @@ class Owners:
         return key
 
     def remove(self, uid: str) -> OwnerKey | None:
-        """Take that an object is deleted; return its key, None if it is unknown or a newer object has its name."""
+        """Mark an object as deleted; return its key, None if it is unknown or a newer object has its name."""
         name = self._names.remove(uid)
         if not name:
             return None
@@ -84,7 +85,7 @@ class Owners:
             self._deleted[key][owner.uid] = owner
 
     def put_pod(self, uid: str, claimant: Claimant) -> None:
-        """Add a pod, or update whose pod it is."""
+        """Add a pod, or update the owners of a pod."""
         above = tuple(key for key, _ in self.iter_above(claimant.namespace, claimant.controller))
         former = self._above.pop(uid, ())
         if above:
@@ -111,7 +112,7 @@ class Owners:
     def iter_above(
         self, namespace: str, controller: OwnerReference | None
     ) -> Iterator[tuple[OwnerKey, Owner | None]]:
-        """Yield an object's controller, the controller's controller, and so on; the last ``Owner`` may be unknown."""
+        """Yield an object's controller, the controller's controller, and so on; an unknown last ``Owner`` is None."""
         for _ in range(_DEEPEST):
             if controller is None:
                 return
@@ -121,7 +122,7 @@ class Owners:
             controller = owner.controller if owner is not None else None
 
     def _find(self, key: OwnerKey, uid: str) -> Owner | None:
-        """Return the owner with this uid, the latest of its name if ``uid`` is ""; None for a namesake."""
+        """Return the owner with this key and uid, the latest one if ``uid`` is ""; None if there is none."""
         owner = self._owners.get(key)
         deleted = self._deleted.get(key, {})
         if owner is None and not uid:
@@ -136,7 +137,7 @@ def find_reference(
 ) -> QueueReference | None:
     """Return the queue of a pod in the first of ``sources`` that has one for the pod; None if no project has one.
 
-    A queue that the pod or an owner names counts before the queue of the namespace.
+    A queue that the pod or an owner names takes precedence over the queue of the namespace.
     """
     namespace, named, controller, _ = claimant
     names = dict(named)
@@ -152,10 +153,7 @@ def find_reference(
 
 
 def find_priority_class(claimant: Claimant, owners: Owners) -> str:
-    """Return the WorkloadPriorityClass that a pod itself names, else the one that the topmost of its owners names.
-
-    "" for none.
-    """
+    """Return the WorkloadPriorityClass that a pod or else its topmost owner names; "" for none."""
     if claimant.priority_class or claimant.controller is None:
         return claimant.priority_class
     above = owners.iter_above(claimant.namespace, claimant.controller)

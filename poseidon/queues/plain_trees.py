@@ -20,46 +20,46 @@ from poseidon.queues.model import (
 from poseidon.queues.quota_reading import find_cycles
 
 ANY_NODE = "any node"
-"""The only flavor of these trees: all nodes. No object can have this name, because of the space."""
+"""The only flavor of these trees, which contains all nodes; no object can have this name, because of the space."""
 
 RECLAIMING = PreemptionPolicies(within=LOWER_PRIORITY, reclaim=ANY)
-"""The preemption of these projects: for more important pods of the same queue, and to get back lent amounts."""
+"""The preemption policies of these projects: for pods of higher priority in the same queue, and to reclaim amounts."""
 
 _MOST_DEFECTS = 3
 
 
 @dataclass(slots=True)
 class PlainQuota:
-    """A queue without flavors; its amounts are by resource."""
+    """A queue without flavors, whose amounts are by resource."""
 
     name: str
-    """Name of its quota."""
+    """The name of the queue's quota."""
     parent: str = ""
-    """Name of the quota above, "" for a root."""
+    """The name of the quota above, "" for a root."""
     nominal: Mapping[str, int] = field(default_factory=dict)
-    """Its own amounts, without borrowing."""
+    """The queue's own amounts, without borrowing."""
     limit: Mapping[str, int] = field(default_factory=dict)
     """How much the queue's pods may use at most, borrowed amounts included."""
     guarantee: Mapping[str, int] = field(default_factory=dict)
-    """Own amounts that it never lends."""
+    """The part of the own amounts that other queues may never use."""
     lends: bool = True
-    """Whether others may use what this queue leaves of its own amounts."""
+    """Whether other queues may use what this queue does not use of its own amounts."""
     weight: float = 1.0
-    """Its share, among its siblings, of what can be borrowed."""
+    """The queue's weight among its siblings when they borrow."""
     order: str = BEST_EFFORT
-    """The order in which its pods are admitted: ``STRICT`` or ``BEST_EFFORT``."""
+    """The order in which the queue's pods are admitted: ``STRICT`` or ``BEST_EFFORT``."""
     reclaimable: bool = True
-    """Whether pods of other queues may evict its pods, to take back what it borrows."""
+    """Whether pods of other queues may evict this queue's pods, to reclaim what it borrows."""
     defects: list[Defect] = field(default_factory=list)
-    """The faults of its object."""
+    """The faults of the queue's object."""
     problem: str = ""
-    """Why it admits nothing although its object is well-formed, "" if it admits pods."""
+    """Why the queue admits no pods although its object is well-formed, "" if it admits pods."""
     ignored: str = ""
-    """Settings of its object that are not honoured."""
+    """A text about the settings of the queue's object that have no effect."""
 
     @property
     def resources(self) -> set[str]:
-        """Names of the resources for which it states amounts."""
+        """The names of the resources for which the queue states amounts."""
         return {*self.nominal, *self.limit, *self.guarantee}
 
 
@@ -68,8 +68,9 @@ def grow_trees(
 ) -> QuotaTrees:
     """Return the trees of quotas of these queues.
 
-    ``roots``: by name of each root, whether its own amounts are unlimited, so that queues may borrow all that the
-    cluster has. ``fair``: shares decide who borrows. ``open_ended``: resources that no queue states are not limited.
+    ``roots`` says of each root, by name, whether its own amounts are unlimited, so that queues may borrow all that the
+    cluster has. ``fair``: shares decide which queue borrows. ``open_ended``: resources that no queue states are not
+    limited.
     """
     found = {each.name: each for each in queues}
     resources = tuple(sorted(set().union(*(each.resources for each in found.values()))))
@@ -128,7 +129,7 @@ def _grow_quota(
 
 
 def _mark_lost(quotas: dict[str, QuotaNode]) -> None:
-    """Mark the queues that have no way up to a root, or a faulty queue above them, with a problem."""
+    """Set a problem on the queues whose chain of parents ends at no root, or contains a faulty queue."""
     for name in list(find_cycles({name: each.parent for name, each in quotas.items()})):
         problem = f"the way up from {quotas[name].parent.partition('/')[2]} goes in a circle; give it another parent"
         quotas[name] = replace(quotas[name], parent="", problem=problem, reason="InvalidSpec")

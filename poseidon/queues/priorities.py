@@ -8,7 +8,7 @@ from poseidon.kube.parsing.defects import shorten
 
 
 class WorkloadPriorities:
-    """Priority classes of workloads, by pod. ``list_values`` returns the value of each WorkloadPriorityClass."""
+    """The WorkloadPriorityClasses of pods' workloads; ``list_values`` returns the value of each class."""
 
     def __init__(self, list_values: Callable[[], Mapping[str, int]]) -> None:
         self._list_values = list_values
@@ -17,7 +17,7 @@ class WorkloadPriorities:
         self._own: dict[str, int] = {}
 
     def put(self, uid: str, name: str) -> None:
-        """Set the priority class that a pod's workload names, "" for none."""
+        """Set the WorkloadPriorityClass that a pod's workload names, "" for none."""
         self._waiting.pop(uid, None)
         if name:
             self._names[uid] = name
@@ -25,19 +25,17 @@ class WorkloadPriorities:
             self._names.pop(uid, None)
 
     def forget(self, uid: str) -> None:
-        """Forget a pod; unknown ones are ignored."""
+        """Remove a pod; unknown pods are ignored."""
         self.put(uid, "")
         self._own.pop(uid, None)
 
     def rank_pod(self, uid: str, own: int) -> int:
-        """Return a pod's priority: its workload's if the workload names a known class, else ``own``;
-        remember ``own``.
-        """
+        """Return a pod's priority: its workload's if the workload names a known class, else ``own``, which is kept."""
         self._own[uid] = own
         return self.find_rank(uid, own)
 
     def find_rank(self, uid: str, otherwise: int) -> int:
-        """Return a pod's present priority: its workload's, else the last given to ``rank_pod``, else ``otherwise``."""
+        """Return a pod's priority: its workload's, else the one last given to ``rank_pod``, else ``otherwise``."""
         return self._list_values().get(self._names.get(uid, ""), self._own.get(uid, otherwise))
 
     def lacks(self, uid: str) -> bool:
@@ -46,8 +44,9 @@ class WorkloadPriorities:
         return bool(name) and name not in self._list_values()
 
     def explain_lack(self, uid: str) -> str:
-        """Return why a pod waits for its missing priority class, and remember the pod for ``take_found``;
-        "" for other pods.
+        """Return why a pod waits for a missing priority class, "" if it does not.
+
+        ``take_found`` returns the pod once the class exists.
         """
         if not self.lacks(uid):
             return ""
@@ -56,7 +55,7 @@ class WorkloadPriorities:
         return f"queue: WorkloadPriorityClass {name} does not exist; create it, or name another one"
 
     def take_found(self) -> list[str]:
-        """Return the pods that have waited for a priority class that exists now, each only once."""
+        """Return the pods that have waited for a priority class that now exists, each only once."""
         found = [uid for uid in self._waiting if not self.lacks(uid)]
         for uid in found:
             del self._waiting[uid]

@@ -11,10 +11,10 @@ from poseidon.kube.api.pods import Pod
 from poseidon.queues.options import QueueSource
 
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
-"""Label of a pod or its owner: a LocalQueue of its namespace. Older versions of Kueue read it as an annotation."""
+"""The label of a pod or its owner that names a LocalQueue; older versions of Kueue read it as an annotation."""
 
 KUEUE_PRIORITY = "kueue.x-k8s.io/priority-class"
-"""Label of a pod or its owner: the WorkloadPriorityClass of its workload."""
+"""The label of a pod or its owner that names the WorkloadPriorityClass of the workload."""
 
 VOLCANO_QUEUES = ("scheduling.volcano.sh/queue-name", "volcano.sh/queue-name")
 """Annotations, or labels, with the name of a queue of Volcano."""
@@ -54,13 +54,13 @@ _READERS: Final[Mapping[QueueSource, Callable[[ObjectMeta], str]]] = MappingProx
         "scheduler-plugins": lambda _: "",
     }
 )
-"""By project: reads from an object's metadata the queue that it names, "" for none."""
+"""The function of each project that returns the queue that an object's metadata names, "" for none."""
 
 BY_OWNER: Final[frozenset[QueueSource]] = frozenset({"kueue"})
-"""Projects in which a pod need not name a queue if one of its owners does."""
+"""The projects in which a pod is also in the queue that one of its owners names."""
 
 BY_NAMESPACE: Final[frozenset[QueueSource]] = frozenset({"koordinator", "scheduler-plugins"})
-"""Projects in which a namespace may have one queue for all of its pods."""
+"""The projects in which a namespace may have one queue for all its pods."""
 
 
 GANG_KINDS: Final = frozenset(
@@ -69,7 +69,7 @@ GANG_KINDS: Final = frozenset(
         "XGBoostJob", "PaddleJob", "JAXJob", "MPIJob", "TrainJob", "SparkApplication", "AppWrapper",
     }
 )  # fmt: skip
-"""Kinds of owners whose pods are admitted together if the owner names a queue."""
+"""The kinds of owners whose pods are admitted together if the owner names a queue."""
 
 SUSPENDABLE = frozenset(
     {
@@ -77,7 +77,7 @@ SUSPENDABLE = frozenset(
         "MPIJob", "SparkApplication",
     }
 )  # fmt: skip
-"""Kinds of objects that have no pods while they are suspended, and get them once they are resumed."""
+"""The kinds of objects that have no pods while they are suspended, and get pods once they are resumed."""
 
 WORKER_SET = "leaderworkerset.sigs.k8s.io/name"
 """Label with the name of a pod's LeaderWorkerSet."""
@@ -87,7 +87,7 @@ GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"
 
 
 class QueueReference(NamedTuple):
-    """A queue that a pod names. ``name`` is "" where the pod's namespace determines the queue."""
+    """The queue that a pod names; ``name`` is "" where the pod's namespace determines the queue."""
 
     source: QueueSource
     namespace: str
@@ -101,13 +101,13 @@ class Claimant(NamedTuple):
     named: tuple[tuple[QueueSource, str], ...]
     """Queues that the pod itself names, by project."""
     controller: OwnerReference | None
-    """The pod's owner; None if it has none, or if no project looks at owners."""
+    """The pod's owner; None if the pod has none, or if no project reads queues from owners."""
     priority_class: str = ""
     """The WorkloadPriorityClass that the pod itself names, "" for none."""
 
 
 def read_claimant(pod: Pod, sources: tuple[QueueSource, ...]) -> Claimant:
-    """Return the properties of a pod that decide on its queue in these projects."""
+    """Return the properties of a pod that determine its queue in these projects."""
     metadata = pod.metadata
     named = tuple((source, name) for source in sources if (name := _READERS[source](metadata)))
     asks = any(source in BY_OWNER for source in sources)
@@ -117,7 +117,7 @@ def read_claimant(pod: Pod, sources: tuple[QueueSource, ...]) -> Claimant:
 
 
 def read_controller(metadata: ObjectMeta) -> OwnerReference | None:
-    """Return an object's controller; for a pod of a LeaderWorkerSet this set.
+    """Return an object's controller; for a pod of a LeaderWorkerSet, return the LeaderWorkerSet.
 
     The pod's own controller is a StatefulSet, of all leaders or of one group's workers, which names no queue.
     """

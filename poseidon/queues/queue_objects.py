@@ -1,4 +1,4 @@
-"""Keeps the queue objects of each project, reads these as trees of quotas, and finds the quota of a pod's queue."""
+"""Keeps the queue objects of each project, reads them as trees of quotas, and finds the quota of a pod's queue."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ T = TypeVar("T", bound=KubeStruct)
 
 
 MOST_STATED = 1_000_000_000
-"""The highest priority of a class, as for Kubernetes' PriorityClasses: higher ones are for the system's own pods."""
+"""The highest priority of a class, as in PriorityClasses of Kubernetes, which reserves higher ones for system pods."""
 
 
 class NamedQuota(NamedTuple):
-    """The quota for which a queue's name stands, "" for none, and why its pods wait, "" if they do not."""
+    """The quota that a queue's name stands for, "" for none, and why the queue's pods wait, "" if they do not."""
 
     quota: str = ""
     problem: str = ""
@@ -58,11 +58,11 @@ NOTHING = NamedQuota()
 
 
 class QueueObjects:
-    """The objects of a project by kind and uid. A late deletion does not delete a newer object of the same name."""
+    """The objects of a project by kind and uid; the deletion of an older object does not remove a newer namesake."""
 
     def __init__(self, kinds: tuple[WatchedKind, ...]) -> None:
         self.kinds = kinds
-        """The kinds of objects that are kept."""
+        """The kinds of the objects."""
         self._uids: dict[WatchedKind, dict[str, str]] = {kind: {} for kind in kinds}
         self._found: dict[WatchedKind, dict[str, Any]] = {kind: {} for kind in kinds}
 
@@ -74,7 +74,7 @@ class QueueObjects:
         names[metadata.name] = names[f"{metadata.namespace}/{metadata.name}"] = uid
 
     def remove(self, kind: WatchedKind, uid: str) -> None:
-        """Forget an object."""
+        """Remove an object."""
         self._found[kind].pop(uid, None)
 
     def find_named(self, kind: WatchedKind, prefix: str, quota: str) -> tuple[WatchedKind, Any] | None:
@@ -84,7 +84,7 @@ class QueueObjects:
         return (kind, found) if found is not None else None
 
     def by_name(self, kind: WatchedKind, struct: type[T]) -> dict[tuple[str, str], T]:
-        """Return the objects of a kind by namespace and name; of several with one name, the last added."""
+        """Return the objects of a kind by namespace and name; of several with one name, the one added last."""
         found: dict[tuple[str, str], T] = {}
         for each in self._found[kind].values():
             assert isinstance(each, struct)
@@ -94,24 +94,24 @@ class QueueObjects:
 
 
 class Shelf(Protocol):
-    """The methods of an object that keeps the queue objects of one project, and reads them as quotas."""
+    """The methods of a class that keeps the queue objects of one project and reads them as quotas."""
 
     @property
     def objects(self) -> QueueObjects:
         """The objects as they are now."""
 
     def read_quotas(self) -> QuotaTrees:
-        """Return the quotas of the objects. To be called after each change, before ``resolve``."""
+        """Return the quotas of the objects; call this after each change, before ``resolve``."""
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:
-        """Return the quota that a reference of a pod stands for; ``labels`` are the labels of the pod's namespace."""
+        """Return the quota that a pod's queue reference stands for; ``labels``: those of the pod's namespace."""
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
         """Return the object that a quota was read from, with its kind; None if there is none."""
 
 
 class KueueShelf:
-    """Keeps Kueue's objects. A pod names a LocalQueue of its namespace, which names a ClusterQueue."""
+    """The objects of Kueue: a pod names a LocalQueue of its namespace, which names a ClusterQueue."""
 
     KINDS = (
         kinds.TOPOLOGY,
@@ -129,16 +129,16 @@ class KueueShelf:
         self._local: Mapping[tuple[str, str], LocalQueue] = {}
         self._queues: Mapping[tuple[str, str], ClusterQueue] = {}
         self.local_queues: dict[str, list[LocalQueue]] = {}
-        """LocalQueues by the names of their ClusterQueues."""
+        """The LocalQueues of each ClusterQueue, by the ClusterQueue's name."""
         self.priorities: Mapping[str, int] = {}
-        """Priorities of WorkloadPriorityClasses, by name."""
+        """The priorities of WorkloadPriorityClasses, by name."""
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
         """Return the object that a quota was read from, with its kind; None if there is none."""
         return self.objects.find_named(kinds.CLUSTER_QUEUE, "ClusterQueue", quota)
 
     def read_quotas(self) -> QuotaTrees:
-        """Return the tree of ClusterQueues and Cohorts."""
+        """Return the quotas of ClusterQueues and Cohorts."""
         self._local = self.objects.by_name(kinds.LOCAL_QUEUE, LocalQueue)
         self._queues = self.objects.by_name(kinds.CLUSTER_QUEUE, ClusterQueue)
         classes = self.objects.by_name(kinds.WORKLOAD_PRIORITY_CLASS, WorkloadPriorityClass)
@@ -159,7 +159,7 @@ class KueueShelf:
         )
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:
-        """Return the quota of a LocalQueue's ClusterQueue."""
+        """Return the quota of the ClusterQueue that the pod's LocalQueue names."""
         where = f"LocalQueue {reference.namespace}/{shorten(reference.name)}"
         local = self._local.get((reference.namespace, reference.name))
         if local is None:
@@ -178,7 +178,7 @@ class KueueShelf:
 
 
 class VolcanoShelf:
-    """Keeps queues of Volcano, which any namespace may name."""
+    """The queues of Volcano, which pods of any namespace may name."""
 
     KINDS = (kinds.VOLCANO_QUEUE,)
 
@@ -197,11 +197,11 @@ class VolcanoShelf:
         return read_volcano(found.values())
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:  # noqa: ARG002 - as others
-        """Return the quota of the Volcano queue that the reference names."""
+        """Return the quota of the Volcano queue that the pod names."""
         name = reference.name
         if name in self._names:
             return NamedQuota(name_volcano_queue(name))
-        if name == "default":  # as long as nobody has created it, it limits nothing
+        if name == "default":  # the default queue has no limits if there is no object for it
             return NOTHING
         return NamedQuota(
             "", f"queue: Queue {shorten(name)} (Volcano) does not exist; create it, or name another one"
@@ -209,7 +209,7 @@ class VolcanoShelf:
 
 
 class KaiShelf:
-    """Keeps queues of KAI, which any namespace may name."""
+    """The queues of KAI, which pods of any namespace may name."""
 
     KINDS = (kinds.KAI_QUEUE,)
 
@@ -230,7 +230,7 @@ class KaiShelf:
         return read_kai(found.values())
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:  # noqa: ARG002 - as others
-        """Return the quota of the KAI queue that the reference names; a queue with queues below it takes no pods."""
+        """Return the quota of the KAI queue that the pod names; a queue with queues below it accepts no pods."""
         name = reference.name
         if name not in self._names:
             return NamedQuota(
@@ -243,7 +243,7 @@ class KaiShelf:
 
 
 class ElasticQuotaShelf:
-    """Keeps ElasticQuotas of scheduler-plugins: a namespace's first one by name is the quota of all its pods."""
+    """The ElasticQuotas of scheduler-plugins; the first one of a namespace by name is the quota of all its pods."""
 
     KINDS = (kinds.ELASTIC_QUOTA,)
 
@@ -256,19 +256,19 @@ class ElasticQuotaShelf:
         return self.objects.find_named(kinds.ELASTIC_QUOTA, "ElasticQuota", quota)
 
     def read_quotas(self) -> QuotaTrees:
-        """Return the quotas of the ElasticQuotas, below a root that stands for their sum."""
+        """Return the quotas of the ElasticQuotas, below one root whose amounts are their sum."""
         found = self.objects.by_name(kinds.ELASTIC_QUOTA, ElasticQuota)
         names = {key[0]: name_elastic_quota(found[key].metadata) for key in sorted(found, reverse=True)}
         self._of_namespace = names
         return read_elastic_quotas(found.values())
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:  # noqa: ARG002 - as others
-        """Return the quota of the pod's namespace; a namespace without ElasticQuota is not limited."""
+        """Return the quota of the pod's namespace; a namespace without ElasticQuota has no limit."""
         return NamedQuota(self._of_namespace.get(reference.namespace, ""))
 
 
 class KoordinatorShelf:
-    """Keeps ElasticQuotas of Koordinator. A pod that names none has the one of its namespace."""
+    """The ElasticQuotas of Koordinator; a pod that names none counts against the one of its namespace."""
 
     KINDS = (kinds.KOORDINATOR_QUOTA,)
 
@@ -282,7 +282,7 @@ class KoordinatorShelf:
         return self.objects.find_named(kinds.KOORDINATOR_QUOTA, "KoordinatorQuota", quota)
 
     def read_quotas(self) -> QuotaTrees:
-        """Return the trees of quotas."""
+        """Return the quotas of the ElasticQuotas, in one or several trees."""
         found = self.objects.by_name(kinds.KOORDINATOR_QUOTA, KoordinatorQuota)
         self._quotas = {name: found[namespace, name] for namespace, name in sorted(found)}
         own: dict[str, str] = {}
@@ -294,7 +294,7 @@ class KoordinatorShelf:
         return read_koordinator(self._quotas.values())
 
     def resolve(self, reference: QueueReference, labels: Mapping[str, str]) -> NamedQuota:  # noqa: ARG002 - as others
-        """Return the quota that the reference names, else the one of the pod's namespace."""
+        """Return the quota that the pod names, else the quota of the pod's namespace."""
         namespace, name = (
             reference.namespace,
             reference.name or self._of_namespace.get(reference.namespace, ""),
@@ -328,4 +328,4 @@ SHELVES: Final[Mapping[QueueSource, Callable[[QueueOptions], Shelf]]] = MappingP
         "scheduler-plugins": ElasticQuotaShelf,
     }
 )
-"""By project: what keeps and reads its objects."""
+"""The class that keeps and reads the queue objects of each project."""

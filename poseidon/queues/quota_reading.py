@@ -1,4 +1,4 @@
-"""Reads quotas by group, flavor and resource, as ClusterQueues and Cohorts state them."""
+"""Reads the quotas that ClusterQueues and Cohorts state by group, flavor and resource."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from poseidon.kube.parsing.quantities import QuantityError, amount, milli_units
 from poseidon.queues.model import CoveredResources
 
 MOST_GROUPS, MOST_FLAVORS, MOST_RESOURCES = 16, 64, 64
-"""Limits of Kueue's API: groups of an object, flavors of a group, resources of a flavor."""
+"""The limits of Kueue's API for groups of an object, flavors of a group and resources of a flavor."""
 
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
 
 MOST_WEIGHT = 1e9
-"""The largest weight accepted: shares are divided by weights, and a larger weight is surely a mistake."""
+"""The largest weight that is accepted, because shares are divided by weights and a larger one must be a mistake."""
 
 
 @dataclass(slots=True)
 class ReadQuotas:
-    """Quotas of an object by flavor and resource, and the defects of its resource groups."""
+    """The quotas of an object by flavor and resource, and the defects of the object's resource groups."""
 
     covered: list[CoveredResources] = field(default_factory=list)
     nominal: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -34,12 +34,12 @@ class ReadQuotas:
 
     @property
     def flavors(self) -> list[str]:
-        """Names of all flavors of the groups, each once."""
+        """The names of all flavors of the groups, each once."""
         return list(dict.fromkeys(name for group in self.covered for name in group.flavors))
 
 
 def read_reference(name: str, path: str, defects: list[Defect]) -> str:
-    """Return the name by which a field refers to an object; "" and a defect if no object can have this name."""
+    """Return the name by which a field refers to an object; "" and a defect if it is not a valid name."""
     if name and not _NAME.fullmatch(name):
         defects.append(Defect(path, f"{shorten(repr(name))} is no name of an object; correct or remove it"))
         return ""
@@ -47,7 +47,7 @@ def read_reference(name: str, path: str, defects: list[Defect]) -> str:
 
 
 def read_groups(groups: Sequence[ResourceGroup], *, shared: bool) -> ReadQuotas:
-    """Return the quotas of resource groups. ``shared``: their object has a parent to borrow from."""
+    """Return the quotas of resource groups; ``shared``: whether their object has a parent from which it can borrow."""
     found = ReadQuotas()
     if len(groups) > MOST_GROUPS:
         found.defects.append(
@@ -109,7 +109,7 @@ def _read_amount(resource: str, given: Number, path: str, defects: list[Defect])
 
 
 def _refuse_repeated(found: ReadQuotas) -> None:
-    """Add a defect for each resource and flavor that is in several groups: it is not clear which group counts."""
+    """Add a defect for each resource and each flavor that is in several groups, as only one group can count."""
     for what, names in (
         ("resource", (name for group in found.covered for name in group.resources)),
         ("flavor", (name for group in found.covered for name in group.flavors)),
@@ -137,7 +137,10 @@ def read_weight(sharing: FairSharing | None, defects: list[Defect]) -> float:
 
 
 def find_cycles(parents: Mapping[str, str]) -> Iterator[str]:
-    """Yield the names from which the way up by ``parents`` (name: its parent, "" for a root) ends in a circle."""
+    """Yield the names whose chain of parents ends in a circle.
+
+    ``parents`` contains the parent of each name, "" for a root.
+    """
     reaches_root: dict[str, bool] = {"": True}
     for start in parents:
         way: list[str] = []

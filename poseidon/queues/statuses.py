@@ -1,4 +1,4 @@
-"""Decides what is written into the statuses of queues: waiting and admitted workloads, use, condition ``Active``."""
+"""Decides what is written into the statuses of queues: numbers of workloads, used amounts, condition ``Active``."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from poseidon.queues.queue_names import QueueReference
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 ACTIVE = "Active"
-"""The type of the condition that says whether a queue admits anything."""
+"""The type of the condition that says whether a queue admits pods."""
 
 PAUSE_SECONDS = 5.0
-"""How long the counts and amounts of a queue stay as they were written last: its status changes with each workload."""
+"""The shortest time between two writes of a queue's counts and amounts, which change with each workload."""
 
 _READY = ("Ready", "Can admit new workloads")
 _LONGEST = 1024
 
 
 class QueuedStanding(NamedTuple):
-    """The workload that a pod is admitted with, and whether the pod has a node."""
+    """The workload with which a pod is admitted, and whether the pod has a node."""
 
     workload: str
     placed: bool
@@ -43,17 +43,17 @@ class WorkloadCounts(NamedTuple):
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """Return an amount in the protocol's unit as a quantity of Kubernetes."""
+    """Return an amount, given in the protocol's unit, as a Kubernetes quantity."""
     if resource != "cpu":
         return str(amount)
     return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
 
 
 class QueueStatuses:
-    """Finds the statuses of queues that have changed since ``take_status_writes`` was called last.
+    """The statuses of queues that have changed since ``take_status_writes`` was called last.
 
-    ``stand`` returns workload and placement of a pod, None if the pod is not known. ``clock`` is monotonic; ``wall``
-    returns seconds since the epoch.
+    ``stand`` returns a pod's workload and whether the pod has a node, None if the pod is not known. ``clock`` is
+    monotonic; ``wall`` returns seconds since the epoch.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class QueueStatuses:
         self._quiet_until: dict[str, float] = {}
         self._quota_of: dict[QueueReference, str] = {}
         self.states: dict[str, pb.QueueState] = {}
-        """The state of each quota that the solver has sent last."""
+        """The last state that the solver has sent for each quota."""
         self._due: dict[str, None] = {}
         self._written: dict[str, Mapping[str, Any]] = {}
         self._known: Mapping[str, QuotaNode] = {}
@@ -79,7 +79,7 @@ class QueueStatuses:
         """Store the states of quotas that the solver has sent after a round."""
         for state in states:
             if state.name not in self.states:
-                self._quiet_until.pop(state.name, None)  # what was written before knew nothing of its use
+                self._quiet_until.pop(state.name, None)  # the last write did not contain this quota's use
             self.states[state.name] = state
             self._due[state.name] = None
 
@@ -97,8 +97,8 @@ class QueueStatuses:
     def take_status_writes(self) -> list[QueueStatusWrite]:
         """Return the statuses that have changed since the last call.
 
-        What has changed of a quota's use is left for a later call if it was written within ``PAUSE_SECONDS``; its
-        settings take effect at once.
+        Changes of a quota's use are left for a later call if the use was written less than ``PAUSE_SECONDS`` ago.
+        Changes of a quota's settings are returned at once.
         """
         quotas, now = self._book.quotas, self._clock()
         changed: set[str] = set()
@@ -106,7 +106,7 @@ class QueueStatuses:
             changed = {name for name, each in quotas.items() if self._known.get(name) != each}
             self._due.update(
                 dict.fromkeys(quotas)
-            )  # a LocalQueue that is new or leads elsewhere moves its pods
+            )  # a LocalQueue that is new or names another ClusterQueue moves its pods
             for name in self.states.keys() - quotas.keys():
                 del self.states[name]
                 self._quiet_until.pop(name, None)
@@ -126,7 +126,7 @@ class QueueStatuses:
         return writes
 
     def _take_touched(self) -> list[str]:
-        """Return the quotas for which pods have come or gone since the last call."""
+        """Return the quotas to which pods were added or from which pods were removed since the last call."""
         touched, self._book.touched = self._book.touched, {}
         if not touched:
             return []
@@ -164,7 +164,7 @@ class QueueStatuses:
         return status
 
     def _write(self, kind: WatchedKind, found: Any, status: dict[str, Any]) -> Iterator[QueueStatusWrite]:
-        """Yield a status if it differs from what was written last, by this bridge or an earlier one."""
+        """Yield a status if it differs from the one that was written last, by this bridge or an earlier one."""
         metadata = found.metadata
         uid = metadata.uid or f"{kind.name}/{metadata.namespace}/{metadata.name}"
         former = self._written.get(uid)
@@ -196,7 +196,7 @@ class QueueStatuses:
         return {resource: amount_text(resource, amount) for resource, amount in sorted(used.items())}
 
     def _conditions(self, former: Sequence[Condition], quota: QuotaNode) -> list[dict[str, Any]]:
-        """Return the conditions of a queue: ``Active``, and unchanged those that others have written."""
+        """Return the conditions of a queue: ``Active``, and those of other programs, unchanged."""
         status = "False" if quota.problem else "True"
         reason, message = (quota.reason, quota.problem[:_LONGEST]) if quota.problem else _READY
         since = next(
@@ -224,7 +224,7 @@ _EMPTY: Mapping[str, Any] = {
     "used": {},
     "allocated": {},
 }
-"""Values of a status that count as absent."""
+"""The values of a status that are treated like a missing field."""
 
 
 def _counts_status(counts: WorkloadCounts) -> dict[str, Any]:

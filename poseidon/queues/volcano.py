@@ -13,14 +13,14 @@ from poseidon.queues.plain_trees import PlainQuota, grow_trees
 from poseidon.queues.quota_reading import read_reference
 
 VOLCANO_ROOT = "VolcanoQueue/root"
-"""The queue above all others of Volcano, whether or not there is an object for it."""
+"""The name of the quota above all queues of Volcano, whether or not there is an object for it."""
 KAI_ROOT = "KaiQueues/all"
-"""The root above all queues of KAI; there is no object for it."""
+"""The name of the quota above all queues of KAI, for which there is no object."""
 
 MOST_WEIGHT = 2**31 - 1
 
 _KAI_UNITS = (("cpu", "cpu", 1), ("gpu", "nvidia.com/gpu", 1), ("memory", "memory", 1_000_000))
-"""Field of KAI's queues, its resource, and how many of the protocol's units make one of KAI's."""
+"""Fields of KAI's queues, each with its resource and the number of the protocol's units in one unit of KAI."""
 
 
 def name_volcano_queue(name: str) -> str:
@@ -34,7 +34,7 @@ def name_kai_queue(name: str) -> str:
 
 
 def read_volcano(queues: Iterable[VolcanoQueue]) -> QuotaTrees:
-    """Return the tree of Volcano's queues: ``deserved`` is a queue's own amount, queues borrow the rest by weight."""
+    """Return the quotas of Volcano's queues: ``deserved`` is a queue's own amount, the rest is borrowed by weight."""
     found = [_read_volcano_queue(each) for each in queues]
     return grow_trees(found, {VOLCANO_ROOT: True} if found else {}, fair=True, open_ended=True)
 
@@ -74,7 +74,7 @@ def _read_volcano_queue(queue: VolcanoQueue) -> PlainQuota:
 
 
 def read_kai(queues: Iterable[KaiQueue]) -> QuotaTrees:
-    """Return the tree of KAI's queues: ``quota`` is a queue's own amount, queues borrow the rest by weight."""
+    """Return the quotas of KAI's queues: ``quota`` is a queue's own amount, the rest is borrowed by weight."""
     found = [_read_kai_queue(each) for each in queues]
     return grow_trees(found, {KAI_ROOT: True} if found else {}, fair=True, open_ended=True)
 
@@ -111,7 +111,7 @@ def _read_kai_queue(queue: KaiQueue) -> PlainQuota:
 
 
 def _read_kai_amount(given: float, unit: int, path: str, defects: list[Defect]) -> int | None:
-    """Return an amount in the protocol's unit; None for -1, which means no limit."""
+    """Return an amount of a KAI queue in the protocol's unit; None for -1, which means no limit."""
     if given == -1:
         return None
     if not (math.isfinite(given) and given >= 0):

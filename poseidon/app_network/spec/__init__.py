@@ -1,1 +1,1 @@
-"""Reads AppGroups, NetworkTopologies and measurements of latency."""
+"""Reads the specs of AppGroups and NetworkTopologies, and measured latencies."""

@@ -1,7 +1,7 @@
-"""Reads the spec of an AppGroup: workloads, and the workloads on which each depends.
+"""Reads the spec of an AppGroup: its workloads, and the workloads on which each of them depends.
 
-Two spellings are in use: the CRD gives a workload a ``selector``, which its pods have as a label; the proposal
-(KEP 260) gives a workload only a name, which then is the selector too.
+Two forms are in use. The CRD gives a workload a ``selector``, which its pods have as a label. The proposal (KEP 260)
+gives a workload only a name, which then also is the selector.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from poseidon.app_network.spec.reading import Object, Reader
 from poseidon.kube.parsing.defects import Defect
 
 LARGEST_COST = 10_000
-"""The most that the CRD allows for ``maxNetworkCost``."""
+"""The largest value that the CRD allows for ``maxNetworkCost``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
     """A workload on which another workload depends, given by its ``name`` and ``selector``.
 
-    ``min_bandwidth``: bits per second between each pair of pods, 0 for none. ``max_network_cost``: 0 if the object
-    states none, as scheduler-plugins counts it.
+    ``min_bandwidth``: the bits per second between each pair of pods, 0 for none. ``max_network_cost``: 0 if the object
+    states none, as in scheduler-plugins.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A part of an application. ``selector``: value of its pods' label; the other fields: their owner."""
+    """A workload of an application; ``selector`` is its pods' label, and the other fields describe their owner."""
 
     name: str
     selector: str
@@ -46,7 +46,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class AppGroupSpec:
-    """An application: its workloads as declared, and the algorithm that orders them, as written."""
+    """The spec of an AppGroup: its workloads in declared order, and the name of the algorithm that orders them."""
 
     algorithm: str = KAHN_SORT
     workloads: tuple[Workload, ...] = ()
@@ -55,8 +55,9 @@ class AppGroupSpec:
 def read_app_group(spec: Any) -> tuple[AppGroupSpec, tuple[Defect, ...]]:
     """Return the usable content of a spec, and all of its defects.
 
-    Workloads without a name, and repeated names and selectors, are left out; malformed amounts count as absent. As in
-    scheduler-plugins, a dependency on a workload that is not declared is kept, as a workload without dependencies.
+    Workloads without a name, and those whose name or selector is repeated, are left out. Malformed amounts count as
+    missing. As in scheduler-plugins, a dependency on an undeclared workload is kept, as a workload without
+    dependencies.
     """
     reader = Reader()
     given = reader.mapping(spec, "spec", needed=True)
@@ -78,7 +79,7 @@ def read_app_group(spec: Any) -> tuple[AppGroupSpec, tuple[Defect, ...]]:
         declared.append((workload, each, where))
     if isinstance(spec, Mapping) and not declared:
         reader.note("spec.workloads", "empty; declare at least one workload")
-    # A name counts before an equal selector of another workload.
+    # A name takes precedence over an equal selector of another workload.
     known = {each.selector: each for each, _, _ in declared} | {each.name: each for each, _, _ in declared}
     workloads = tuple(
         _add_dependencies(reader, workload, each, where, known) for workload, each, where in declared

@@ -1,4 +1,4 @@
-"""The names by which pods, nodes and objects refer to applications and networks, as diktyo-io defines them."""
+"""Defines the names by which pods, nodes and objects refer to applications and networks, as diktyo-io does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 APP_GROUP_KIND, TOPOLOGY_KIND = "AppGroup", "NetworkTopology"
-"""Kinds of the objects, and of the records that solvers get of them."""
+"""The kinds of the objects, and of their records for the solver."""
 
 APPLICATION_RECORDS = frozenset({APP_GROUP_KIND, TOPOLOGY_KIND})
 
@@ -21,11 +21,11 @@ KAHN_SORT = "KahnSort"
 """The algorithm that orders workloads if the stated algorithm is unknown."""
 
 NETPERF_COSTS = "NetperfCosts"
-"""Name of the list of weights that the bridge computes from measurements."""
+"""The name of the list of weights that the bridge computes from measurements."""
 
 
 class ObjectKey(NamedTuple):
-    """Identity of an AppGroup or NetworkTopology."""
+    """The kind, namespace and name of an AppGroup or NetworkTopology."""
 
     kind: str
     namespace: str
@@ -33,7 +33,7 @@ class ObjectKey(NamedTuple):
 
 
 class Domain(NamedTuple):
-    """Region and zone of a node; "" for a label that it lacks."""
+    """The region and zone of a node; "" for a label that the node does not have."""
 
     region: str = ""
     zone: str = ""

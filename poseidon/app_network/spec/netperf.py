@@ -1,12 +1,11 @@
-"""Reads latencies between nodes from a ConfigMap, and computes from them the costs between regions and zones.
+"""Reads the latencies between nodes from a ConfigMap, and computes the costs between regions and zones from them.
 
-Two forms of keys are in use: that of scheduler-plugins' reader, and that of the netperf script whose output the reader
-should read:
+Two forms of keys are in use. scheduler-plugins reads the first form, and the netperf script writes the second one:
 
     netperf.p90.latency.milliseconds.origin.<node>.destination.<node>
     netperf_p90_latency_microseconds.origin.<node>.destination.<node>
 
-Either form is read in either unit. Microseconds are rounded up to milliseconds, so that no link costs nothing.
+Both forms are read in both units. Microseconds are rounded up to milliseconds, so that every link has a cost above 0.
 """
 
 from __future__ import annotations
@@ -44,9 +43,9 @@ Edges = dict[str, dict[str, int]]
 def read_measurements(
     data: Mapping[str, str], percentile: str = DEFAULT_PERCENTILE
 ) -> tuple[dict[NodePair, int], tuple[Defect, ...]]:
-    """Return milliseconds by (origin, destination), rounded up, and the defects of values.
+    """Return the milliseconds between each origin and destination, rounded up, and the defects of values.
 
-    Keys of other forms and of other percentiles are ignored. If a pair is given in both units, milliseconds count.
+    Keys of other forms and of other percentiles are ignored. If a pair is given in both units, the milliseconds count.
     """
     found: dict[NodePair, int] = {}
     whole: set[NodePair] = set()
@@ -69,7 +68,7 @@ def read_measurements(
 
 
 def measurement_keys(percentile: str, pair: NodePair) -> Mapping[str, str]:
-    """Return, for each unit of time, the ConfigMap's key for a measurement of ``pair`` in this unit."""
+    """Return the ConfigMap's key for a measurement of ``pair``, for each unit of time."""
     origin, destination = pair
     return {
         unit: form.format(percentile=percentile, origin=origin, destination=destination)
@@ -94,13 +93,13 @@ def round_up(value: Fraction) -> int:
 
 
 def domain_costs(measured: Mapping[NodePair, int], domains: Mapping[str, Domain]) -> Levels:
-    """Return the cost of each pair of regions, and of each pair of zones of one region, by measured latencies.
+    """Return the cost of each pair of regions, and of each pair of zones of one region, from measured latencies.
 
-    The cost between two domains is the mean latency over all measured pairs of nodes between them, in either
-    direction, rounded up; or the cost of a path through other domains if that is less (Dijkstra's shortest path, as in
-    the proposal). It is the same in both directions. scheduler-plugins averages each new figure with the shortest path
-    so far, so that its result depends on the order of nodes; if all pairs of nodes agree, both results are equal. Pairs
-    of domains without a measured path are left out; scheduler-plugins would give them cost 0.
+    The cost between two domains is the mean latency over all measured pairs of nodes between them, in both directions,
+    rounded up. If a path through other domains costs less, its cost counts (Dijkstra's shortest path, as in the
+    proposal). The cost is the same in both directions. In scheduler-plugins, each new figure is averaged with the
+    shortest path so far, so that the result depends on the order of nodes. If all pairs of nodes have the same latency,
+    both results are equal. Pairs of domains without a measured path are left out; scheduler-plugins gives them cost 0.
     """
     samples: dict[str, dict[tuple[str, str], list[int]]] = {
         REGION: defaultdict(list),
@@ -118,7 +117,7 @@ def domain_costs(measured: Mapping[NodePair, int], domains: Mapping[str, Domain]
         if low and low != high:
             samples[level][low, high].append(latency)
     found = {level: _edges(each) for level, each in samples.items()}
-    # for each origin, the length of the shortest path to each domain that can be reached
+    # For each origin, this is the length of the shortest path to each domain that can be reached.
     return {
         level: {origin: _find_distances(origin, edges) for origin in sorted(edges)}
         for level, edges in found.items()

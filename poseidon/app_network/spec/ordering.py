@@ -1,8 +1,8 @@
-"""Orders an application's workloads for scheduling, and writes the record that tells solvers of the order.
+"""Orders an application's workloads for scheduling, and makes the record that gives solvers this order.
 
-The algorithms are the six of the network-aware scheduling proposal (KEP 260). A graph maps each workload to the
-workloads on which it depends, in declared order; every workload that occurs is a key. All orders are deterministic:
-where scheduler-plugins leaves ties to the order of a Go map, the order of declaration decides.
+The six algorithms are those of the network-aware scheduling proposal (KEP 260). A graph maps each workload to the
+workloads on which it depends, in declared order; every workload is a key of the graph. All orders are deterministic:
+where ties in scheduler-plugins depend on the order of a Go map, the order of declaration decides.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Graph: TypeAlias = Mapping[str, Sequence[str]]
 
 
 class CycleError(ValueError):
-    """Workloads that depend on each other in a circle. ``cycle``: one such circle, its first element not repeated."""
+    """The error for workloads that depend on each other in a circle; ``cycle`` is one such circle."""
 
     def __init__(self, cycle: Sequence[str]) -> None:
         self.cycle = tuple(cycle)
@@ -28,10 +28,10 @@ class CycleError(ValueError):
 
 
 def kahn_sort(graph: Graph) -> list[str]:
-    """Return the workloads, each before its dependencies; of workloads that become free together the last declared
-    first.
+    """Return the workloads, each before its dependencies; raise ``CycleError`` if that is impossible.
 
-    Workloads that depend on no other are taken from a stack, as in scheduler-plugins. Raises ``CycleError``.
+    As in scheduler-plugins, a stack contains the workloads that no remaining workload depends on. So of several
+    workloads that are added together, the last declared one comes first.
     """
     parents = dict.fromkeys(graph, 0)
     for children in graph.values():
@@ -52,9 +52,10 @@ def kahn_sort(graph: Graph) -> list[str]:
 
 
 def tarjan_sort(graph: Graph) -> list[str]:
-    """Return the reverse of the order in which a depth-first search leaves the workloads. Raises ``CycleError``.
+    """Return the reverse of the order in which a depth-first search finishes the workloads.
 
-    Roots and children are visited in declared order, so that parents come before children here too.
+    Raises ``CycleError``. Roots and children are visited in declared order, and each workload comes before its
+    dependencies.
     """
     done: set[str] = set()
     left = []
@@ -83,7 +84,7 @@ def tarjan_sort(graph: Graph) -> list[str]:
 
 
 def find_cycle(graph: Graph) -> tuple[str, ...]:
-    """Return the first circle that a depth-first search meets, () if there is none."""
+    """Return the first circle of workloads that a depth-first search finds, () if there is none."""
     try:
         tarjan_sort(graph)
     except CycleError as error:
@@ -107,15 +108,15 @@ ALGORITHMS: Mapping[str, Callable[[Graph], list[str]]] = MappingProxyType(
         "ReverseTarjan": lambda graph: tarjan_sort(graph)[::-1],
     }
 )
-"""Algorithms by their names in ``spec.topologySortingAlgorithm``."""
+"""The algorithms by their names in ``spec.topologySortingAlgorithm``."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopologyOrder:
-    """Positions of workloads by name, from 1; workloads with lower positions are scheduled earlier.
+    """The positions of workloads by name, from 1; workloads with lower positions are scheduled earlier.
 
-    ``algorithm``: the algorithm that was used; ``problem``: why that is not the requested one, or why the workloads are
-    in declared order, "" for no problem; ``cyclic``: whether they are in declared order because of a cycle.
+    ``algorithm``: the algorithm that was used. ``problem``: why that is not the requested one, or why the workloads are
+    in declared order, "" for no problem. ``cyclic``: whether the workloads are in declared order because of a circle.
     """
 
     positions: Mapping[str, int]
@@ -127,7 +128,7 @@ class TopologyOrder:
 def dependency_graph(spec: AppGroupSpec) -> dict[str, tuple[str, ...]]:
     """Return the dependencies of each workload; undeclared workloads come last, without dependencies.
 
-    A dependency of a workload on itself does not matter for the order and is left out.
+    A dependency of a workload on itself does not affect the order and is left out.
     """
     graph: dict[str, tuple[str, ...]] = {
         each.name: tuple(other.name for other in each.dependencies if other.name != each.name)
@@ -140,7 +141,11 @@ def dependency_graph(spec: AppGroupSpec) -> dict[str, tuple[str, ...]]:
 
 
 def topology_order(spec: AppGroupSpec) -> TopologyOrder:
-    """Return an application's workloads in order: by KahnSort if the algorithm is unknown, as declared if cyclic."""
+    """Return the positions of an application's workloads in the requested order.
+
+    An unknown algorithm is replaced by KahnSort; workloads that depend on each other in a circle stay in declared
+    order.
+    """
     algorithm, problem = spec.algorithm, ""
     if algorithm not in ALGORITHMS:
         problem = (

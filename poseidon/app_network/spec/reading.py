@@ -1,4 +1,4 @@
-"""Reads parts of an object given as plain JSON values, and collects every defect with its path."""
+"""Reads the fields of an object given as plain JSON values, and collects every defect with its path."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from poseidon.kube.parsing.quantities import QuantityError, amount
 Object = Mapping[str, Any]
 
 LARGEST_COUNT = 2**31 - 1
-"""The largest count, such that sums of counts over all pods stay within 64 bits."""
+"""The largest number that is accepted, so that sums over all pods fit into 64 bits."""
 
 _NOTHING: Object = {}
 
 
 class Reader:
-    """Reads the values of an object's fields, and collects ``defects``. Null counts as absent, as in the API server."""
+    """A reader of an object's fields, which collects ``defects``; null counts as missing, as in the API server."""
 
     def __init__(self) -> None:
         self.defects: list[Defect] = []
@@ -80,9 +80,7 @@ class Reader:
         return None
 
     def bandwidth(self, parent: Object, key: str, path: str) -> int | None:
-        """Return the bits per second at a key; None if there are none, or if they are malformed, which is noted as a
-        defect.
-        """
+        """Return the bits per second at a key; None if they are missing or, with a defect, malformed."""
         value = parent.get(key)
         if value is None:
             return None

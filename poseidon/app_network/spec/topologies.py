@@ -1,7 +1,7 @@
 """Reads the spec of a NetworkTopology: costs and capacities of links between regions and between zones.
 
-Two spellings are in use: the CRD's (``configmapName``, ``topologyList``, ``originList``, ``costList``) and the
-proposal's (``configMapName``, ``costList``, ``originCosts``, ``costs``). Both are read.
+Two sets of field names are read: those of the CRD (``configmapName``, ``topologyList``, ``originList``, ``costList``)
+and those of the proposal (``configMapName``, ``costList``, ``originCosts``, ``costs``).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _UNUSED_KEYS = frozenset({"topology.kubernetes.io/segment"})
 
 @dataclass(frozen=True, slots=True)
 class TopologySpec:
-    """Costs and capacities of links.
+    """The costs and capacities of the links of a network.
 
-    ``config_map``: name of the ConfigMap with measurements, "" for none. ``weights``: costs by name of their list.
-    ``capacity``: bits per second, as stated in lists that people write.
+    ``config_map``: the name of the ConfigMap with measurements, "" for none. ``weights``: the costs of each list, by
+    the list's name. ``capacity``: the bits per second of each link, from the lists that people write.
     """
 
     config_map: str = ""
@@ -64,7 +64,7 @@ def read_topology(spec: Any) -> tuple[TopologySpec, tuple[Defect, ...]]:
         if name in weights:
             reader.note(f"{where}.name", f"{name!r} is given twice; the second list is ignored")
             continue
-        # The computed list only has copies of capacities that people wrote.
+        # The computed list only contains copies of the capacities that people have written.
         limits = capacity if name != NETPERF_COSTS else {REGION: {}, ZONE: {}}
         weights[name] = _read_list(reader, each, where, limits)
     return TopologySpec(config_map, weights, capacity), tuple(reader.defects)
@@ -114,7 +114,7 @@ def _read_pair(
 
 
 def _either(reader: Reader, given: Object, path: str, crd: str, proposal: str) -> list[tuple[Object, str]]:
-    """Return the entries of a list, which may have either of two names, each with its path."""
+    """Return the entries of a list that has one of two names, each with its path."""
     key = crd if given.get(crd) is not None else proposal
     if given.get(key) is None:
         reader.note(f"{path}.{crd}", "missing; add it")
