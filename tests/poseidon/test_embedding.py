@@ -105,6 +105,18 @@ def test_a_simulated_round_does_not_say_why_tasks_wait():
     assert not any(said[1])
 
 
+def test_remarks_of_models_on_bad_input_are_kept_each_once():
+    model = [{"name": "network_overhead"}]
+    scheduler = EmbeddedScheduler(configuration(costModels=model), lambda: 0.0)
+    key = pb.RecordKey(kind="AppGroup", name="shop/web")
+    scheduler.apply([machine("m"), task_class(1), pb.Event(record=pb.Record(key=key, payload=b"[]"))])
+    for uid in ("a", "b"):
+        scheduler.apply([waiting(1, uid)])
+        scheduler.run_round()
+    [remark] = scheduler.notes
+    assert "shop/web" in remark
+
+
 def test_refused_events_are_listed_and_none_is_applied(scheduler):
     events = [machine("m"), machine("bad", -1), machine("n"), machine("worse", -2)]
     refused = scheduler.list_refused(events)

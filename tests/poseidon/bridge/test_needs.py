@@ -104,6 +104,22 @@ async def test_other_needs_on_a_later_stream_are_met_before_the_snapshot(cluster
     assert "nodeName" not in pods["two"]["spec"]
 
 
+@pytest.mark.parametrize(("fencing", "later"), [(1 << 50, (1 << 50) + 1), (0, 0)])
+async def test_a_later_bridge_has_a_higher_number_than_the_last_even_if_the_clock_is_behind(
+    cluster, api, fencing, later
+):
+    """A bridge that only observes has none before and after."""
+    uid = await labelled(api, "p", tier="gold")
+    solver = ScriptedSolver()
+    async with running_solver(solver) as port, living(cluster, port, fencing=fencing):
+        await until(lambda: solver.synced and uid in solver.view.tasks)
+        assert solver.hellos[-1].fencing == fencing
+        solver.needs = TIER
+        solver.abort()
+        await until(lambda: uid in solver.view.tasks and bool(shown(solver, uid).labels))
+        assert solver.hellos[-1].fencing == later
+
+
 async def test_a_solver_that_comes_later_is_told_what_it_needs(cluster, api):
     uid = await labelled(api, "p", tier="gold")
     solver = ScriptedSolver()

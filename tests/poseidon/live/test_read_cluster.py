@@ -10,6 +10,7 @@ import msgspec
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.live.cluster import read_cluster
+from poseidon.testbed.api_server.faults import Fault
 from tests.support.cluster import pod, running_cluster
 
 
@@ -43,3 +44,21 @@ async def test_objects_are_read_and_suspended_jobs_if_asked_for():
         assert "p" in names
         assert [name for name in names if name.startswith("waits")] == ["waits-0", "waits-1"]
         assert not [name for name in names if name.startswith("runs")]
+
+
+async def test_what_cannot_be_listed_is_named_and_the_rest_is_read():
+    async with (
+        running_cluster() as cluster,
+        Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport,
+    ):
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+        await transport.post("/api/v1/nodes", msgspec.json.encode(node))
+        for path in ("/apis/batch/v1/jobs", "/api/v1/services"):
+            cluster.faults.add(Fault(path, "GET", code=403, reason="Forbidden", message="not you"))
+        found = await read_cluster(transport, suspended=True)
+    assert [each.metadata.name for each in found.nodes] == ["n1"]
+    said = [each for each in found.set_aside if "cannot be listed" in each]
+    assert said == [
+        "services cannot be listed: 403 Forbidden: not you",
+        "suspended Jobs cannot be listed: 403 Forbidden: not you",
+    ]

@@ -123,3 +123,23 @@ def test_applications_follow_their_objects_and_only_wanted_config_maps():
     assert ("AppGroup", "shop/boutique") in found
     assert b'"r1":5' in found["NetworkTopology", "shop/net"]
     assert not [kind for kind, _ in records(built(*objects)) if kind in ("AppGroup", "NetworkTopology")]
+
+
+def test_zones_of_nodes_are_read_if_a_model_needs_them_and_budgets_always():
+    zones = {
+        "apiVersion": "topology.node.k8s.io/v1alpha2",
+        "kind": "NodeResourceTopology",
+        "metadata": {"name": "n1"},
+        "attributes": [{"name": "topologyManagerPolicy", "value": "restricted"}],
+    }
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    objects = [node("n1"), pod("a", metadata={"labels": {"app": "web"}}), zones, budget]
+    found = records(built(*objects, config={"costModels": [{"name": "numa_fit"}]}))
+    assert b"restricted" in found["NodeResourceTopology", "n1"]
+    assert ("PodDisruptionBudget", "shop/web") in found
+    assert "NodeResourceTopology" not in {kind for kind, _ in records(built(*objects))}
