@@ -9,6 +9,7 @@ FIGURES = {
     "poseidon.embedding:_TRIAL_LOOKS": 400_000_000,
     "poseidon.explanation_tables:_MOST_TEXTS": 10,
     "poseidon.explanation_tables:_UNWRAPPED": 10_000,
+    "poseidon.explanation_tables:print_explanation.most": 0,
     "poseidon.explanations:Verdict.lacks_only_room": False,
 }
 

@@ -5,9 +5,17 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
+    "poseidon.api.calls:audit.local_data_may_go": False,
+    "poseidon.api.calls:audit.move_cost": 20.0,
+    "poseidon.api.calls:audit.strict": False,
+    "poseidon.api.calls:audit.tries": 500,
+    "poseidon.api.calls:explain.strict": False,
+    "poseidon.api.calls:plan.strict": False,
     "poseidon.api.display:_HEIGHT": 620,
     "poseidon.api.models:UseModel.weight": 1,
     "poseidon.api.reading:_DEEPEST_LIST": 50,
+    "poseidon.api.reading:read.strict": False,
+    "poseidon.api.reading:read_given.strict": False,
 }
 
 

@@ -40,6 +40,8 @@ FIGURES = {
     "poseidon.bridge.solver_stream.stream:VERSION_MAJOR": 1,
     "poseidon.bridge.solver_stream.stream:VERSION_MINOR": 2,
     "poseidon.bridge.solver_stream.stream:_MOST_BYTES": 1_048_576,
+    "poseidon.bridge.solver_stream.stream:hello_of.ephemeral": True,
+    "poseidon.bridge.solver_stream.stream:hello_of.fencing": 0,
     "poseidon.bridge.supervisor:ASK_SECONDS": 5.0,
     "poseidon.bridge.supervisor:STANDBY_SECONDS": 60.0,
     "poseidon.bridge.supervisor:_PAUSE": 1.0,

@@ -12,6 +12,7 @@ FIGURES = {
     "poseidon.kube.environment:ReflectorOptions.look_seconds": 5.0,
     "poseidon.kube.environment:ReflectorOptions.page_size": 1000,
     "poseidon.kube.environment:ReflectorOptions.read_margin": 15.0,
+    "poseidon.kube.environment:ReflectorOptions.watch_seconds": (300.0, 600.0),
     "poseidon.kube.environment:WatchOptions.reconcile_period": 900.0,
     "poseidon.kube.quarantine:_LONGEST_REASON": 300,
     "poseidon.kube.quarantine:_MOST_REMEMBERED": 100_000,

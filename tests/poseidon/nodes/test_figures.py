@@ -9,6 +9,9 @@ FIGURES = {
     "poseidon.nodes.hyper_nodes:MOST_REPETITIONS": 3,
     "poseidon.nodes.images:LEAST_SUM": 24_117_248,
     "poseidon.nodes.images:MOST_CONTAINERS": 64,
+    "poseidon.nodes.images:_Held.heavy": False,
+    "poseidon.nodes.images:_Held.holders": 0,
+    "poseidon.nodes.machines:_MOST": 9_007_199_254_740_991,
 }
 
 

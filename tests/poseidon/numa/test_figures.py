@@ -11,6 +11,7 @@ FIGURES = {
     "poseidon.numa.fingerprints:_PRIME_3": 1_609_587_929_392_839_161,
     "poseidon.numa.fingerprints:_PRIME_4": 9_650_029_242_287_828_579,
     "poseidon.numa.fingerprints:_PRIME_5": 2_870_177_450_012_600_261,
+    "poseidon.numa.fingerprints:xxhash64.seed": 0,
     "poseidon.numa.node_topology:LARGEST_MAX_ZONES": 1024,
     "poseidon.numa.node_topology:LATEST": 8,
     "poseidon.numa.node_topology:MOST_ZONES": 64,

@@ -8,6 +8,9 @@ FIGURES = {
     "poseidon.offline.admission_trials:_MOST_NAMED": 3,
     "poseidon.offline.cluster:OfflineCluster.is_live": False,
     "poseidon.offline.cluster:OfflineCluster.now": 0.0,
+    "poseidon.offline.cluster:build_offline_cluster.simulated": False,
+    "poseidon.offline.evictability:list_running_pods.local_data_may_go": False,
+    "poseidon.offline.explain_workload:WorkloadExplanation.refused": False,
     "poseidon.offline.movable:WORTH_MOVING": 20.0,
     "poseidon.offline.movable:_MOST_PRICE": 10_000_000,
     "poseidon.offline.plan:Round.arcs": 0,
@@ -23,8 +26,10 @@ FIGURES = {
     "poseidon.offline.plan:_MAX_ROUNDS": 100,
     "poseidon.offline.quota_changes:_COMBINATIONS": 64,
     "poseidon.offline.quota_changes:_MOST_TRIED": 3,
+    "poseidon.offline.quota_changes:_raise_stated.always": False,
     "poseidon.offline.refusals:_MOST_PASSES": 64,
     "poseidon.offline.tables:_MOST_INDENTED": 20,
+    "poseidon.offline.tables:print_plan.wide": False,
     "poseidon.offline.waiting_workloads:_MOST_CAUSES": 3,
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
+    "poseidon.pod_groups.composites:FARTHEST_ROOT": 16,
     "poseidon.pod_groups.composites:GroupNode.apart": False,
     "poseidon.pod_groups.composites:GroupNode.disrupted_whole": False,
     "poseidon.pod_groups.composites:GroupNode.expected": 0,
@@ -18,6 +19,7 @@ FIGURES = {
     "poseidon.pod_groups.demands:Demand.size": 0,
     "poseidon.pod_groups.demands:MAX_MEMBERS": 2_147_483_647,
     "poseidon.pod_groups.demands:MAX_SECONDS": 2_147_483_647,
+    "poseidon.pod_groups.keep_room:_LONGEST": 1_000_000,
     "poseidon.pod_groups.koordinator:MOST_GANGS": 64,
     "poseidon.pod_groups.membership:Membership.whole": False,
     "poseidon.pod_groups.roles:Offered.needed": 0,

@@ -14,13 +14,18 @@ FIGURES = {
     "poseidon.pods.learnt_run_times:STEPS_PER_OCTAVE": 4,
     "poseidon.pods.learnt_run_times:TOLD_AT_LEAST": 4,
     "poseidon.pods.learnt_run_times:WORTH_TELLING": 0.05,
+    "poseidon.pods.learnt_run_times:_Program.count": 0,
+    "poseidon.pods.learnt_run_times:_Program.sent_count": 0,
     "poseidon.pods.requests_and_limits:_FEW": 8,
+    "poseidon.pods.requests_and_limits:amounts.down": False,
+    "poseidon.pods.resizes:_apply_counts.sidecars": False,
     "poseidon.pods.run_times:GRACE_SECONDS": 30,
     "poseidon.pods.run_times:MOST_SECONDS": 1_000_000_000,
     "poseidon.pods.tasks:LONGEST": 1000,
     "poseidon.pods.tasks:Task.initialized": 0.0,
     "poseidon.pods.tasks:Task.scheduled": 0.0,
     "poseidon.pods.templates:_SOURCE_CACHE_LIMIT": 50_000,
+    "poseidon.pods.templates:class_source.daemon": False,
     "poseidon.pods.tree_place:TreePlace.never_preempts": False,
     "poseidon.pods.visibility:Visibility.bandwidth": False,
     "poseidon.pods.visibility:Visibility.containers": False,
@@ -33,6 +38,7 @@ FIGURES = {
     "poseidon.pods.visibility:Visibility.timed": False,
     "poseidon.pods.visibility:VisibleLabels.namespace": False,
     "poseidon.pods.visibility:_MANY_NAMESPACES": 200,
+    "poseidon.pods.visibility:visible_to.bandwidth": False,
 }
 
 

@@ -6,6 +6,7 @@ from tests.support.figures import read_figures
 
 FIGURES = {
     "poseidon.rescheduling.cluster_access:Eviction.for_now": False,
+    "poseidon.rescheduling.initial_cluster:examine.local_data_may_go": False,
     "poseidon.rescheduling.mover:_BUDGET_PAUSE": 1.0,
     "poseidon.rescheduling.mover:_KEPT_SECONDS": 600.0,
     "poseidon.rescheduling.mover:_STUCK_SECONDS": 5.0,

@@ -6,6 +6,7 @@ from tests.support.figures import read_figures
 
 FIGURES = {
     "poseidon.bridge.suspended.placeholders:WorkloadAdmission.idle": False,
+    "poseidon.bridge.suspended.placeholders:WorkloadAdmission.limits": -1,
     "poseidon.bridge.suspended.placeholders:WorkloadAdmission.overtaken": False,
     "poseidon.bridge.suspended.placeholders:WorkloadAdmission.pause": 0.0,
     "poseidon.bridge.suspended.placeholders:WorkloadAdmission.written": -1,

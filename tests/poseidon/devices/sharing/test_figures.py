@@ -6,6 +6,12 @@ from tests.support.figures import read_figures
 
 FIGURES = {
     "poseidon.devices.sharing.hami:Gpu.numa": 0,
+    "poseidon.devices.sharing.hami:_CHOICES": (
+        ("nvidia.com/use-gputype", "type", True),
+        ("nvidia.com/nouse-gputype", "type", False),
+        ("nvidia.com/use-gpuuuid", "uuid", True),
+        ("nvidia.com/nouse-gpuuuid", "uuid", False),
+    ),
     "poseidon.devices.sharing.hami:_WHOLE": 1000,
 }
 

@@ -24,11 +24,14 @@ FIGURES = {
     "poseidon.kube.write.event_writer:_MAX_MESSAGE": 1024,
     "poseidon.kube.write.event_writer:_MAX_NAME": 230,
     "poseidon.kube.write.event_writer:_REMEMBERED": 100_000,
+    "poseidon.kube.write.event_writer:_Write.renews": False,
     "poseidon.kube.write.evictor:EvictionOutcome.gone": False,
     "poseidon.kube.write.evictor:_AT_A_TIME": 16,
     "poseidon.kube.write.patch_writer:GroupConditionWrite.composite": False,
     "poseidon.kube.write.patch_writer:_INVALID": 422,
     "poseidon.kube.write.pod_recovery:_STUBBORN": 60,
+    "poseidon.kube.write.suspension_writer:SuspensionEnd.overtaken": False,
+    "poseidon.kube.write.suspension_writer:_AT_A_TIME": 16,
     "poseidon.kube.write.write_retries:RetryOptions.attempts": 5,
     "poseidon.kube.write.write_retries:RetryOptions.backoff_cap": 5.0,
     "poseidon.kube.write.write_retries:RetryOptions.backoff_initial": 0.1,
@@ -37,8 +40,6 @@ FIGURES = {
     "poseidon.kube.write.write_retries:WriteBehindOptions.bound": 200_000,
     "poseidon.kube.write.write_retries:WriteBehindOptions.patience": 20.0,
     "poseidon.kube.write.write_retries:WriteBehindOptions.workers": 128,
-    "poseidon.kube.write.suspension_writer:SuspensionEnd.overtaken": False,
-    "poseidon.kube.write.suspension_writer:_AT_A_TIME": 16,
 }
 
 

@@ -10,7 +10,9 @@ FIGURES = {
     "poseidon.offline.audit.cures:_MOST": 5,
     "poseidon.offline.audit.cures:_TRIES": 40,
     "poseidon.offline.audit.findings:Cure.together": 0,
+    "poseidon.offline.audit.findings:format_quantity.down": False,
     "poseidon.offline.audit.make_audit:_TRIES": 40,
+    "poseidon.offline.audit.make_audit:make_audit.local_data_may_go": False,
 }
 
 

@@ -8,6 +8,7 @@ FIGURES = {
     "poseidon.pod_groups.readers.exclusive_topology:MOST_APART": 40,
     "poseidon.pod_groups.readers.exclusive_topology:MOST_PODS": 100_000,
     "poseidon.pod_groups.readers.exclusive_topology:MOST_SUBGROUPS": 512,
+    "poseidon.pod_groups.readers.kueue_topology:_make_leaf.alone": False,
     "poseidon.pod_groups.readers.volcano:MOST_POLICIES": 64,
 }
 

@@ -1,0 +1,13 @@
+"""Limits, sizes and defaults that other code relies on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "firmament.commands.replay:_UNWRAPPED": 10_000,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES

@@ -1,0 +1,17 @@
+"""Limits, sizes and defaults that other code relies on: who changes one decides it here as well."""
+
+from __future__ import annotations
+
+from tests.support.figures import read_figures
+
+FIGURES = {
+    "firmament.core.selectors.labels:ABSENT": 0,
+    "firmament.core.selectors.labels:LONGEST_INTEGER": 19,
+    "firmament.core.selectors.machine_contents:MAX_CONTAINER_IMAGE_BYTES": 1_048_576_000,
+    "firmament.core.selectors.machine_contents:MIN_IMAGE_BYTES": 24_117_248,
+    "firmament.core.selectors.taints:FEW": 4,
+}
+
+
+def test_figures_are_those_decided_on():
+    assert read_figures(FIGURES) == FIGURES
