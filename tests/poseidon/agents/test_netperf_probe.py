@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager
-from itertools import combinations
+from itertools import combinations, count
 
 import msgspec
 import pytest
@@ -26,8 +26,10 @@ from poseidon.agents.round_trip import (
 from poseidon.app_network.spec.keys import Domain
 from poseidon.app_network.spec.netperf import read_measurements
 from poseidon.cli import main
+from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
+from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from tests.support.cluster import running_cluster
 from tests.support.time_limits import stretch
@@ -66,6 +68,16 @@ class TestRoundTrips:
         async with server() as near:
             found = await measure("127.0.0.1", near.port, seconds=0, samples=1, clock=time.perf_counter)
         assert found.p50 > 0
+
+    @pytest.mark.parametrize(
+        ("seconds", "samples", "readings"), [(0, 9, 4), (3, 9, 4), (4, 9, 7), (7, 9, 10), (99, 2, 6)]
+    )
+    async def test_it_ends_with_its_time_or_its_samples(self, seconds, samples, readings):
+        """The clock is read for the end, twice for each trip, and before each but the first if samples are left."""
+        ticks = count()
+        async with server() as near:
+            await measure("127.0.0.1", near.port, seconds=seconds, samples=samples, clock=lambda: next(ticks))
+        assert next(ticks) == readings
 
     async def test_a_server_measures_the_way_to_another(self):
         async with AsyncExitStack() as stack:
@@ -281,6 +293,23 @@ async def test_a_pair_that_cannot_be_measured_leaves_what_was_known():
         )
         await probe.probe()
         assert (await made.data())[known] == "9"
+
+
+@pytest.mark.parametrize(("code", "raised"), [(409, False), (403, True)])
+async def test_a_write_that_came_too_late_is_made_again_and_a_forbidden_one_is_not(code, raised):
+    async with stage("127.0.0.2", "127.0.0.3") as made:
+        await made.node("w1", "west", "z1", "127.0.0.2")
+        await made.node("w2", "west", "z2", "127.0.0.3")
+        fault = Fault(".*/configmaps.*", "POST", times=1, code=code)
+        made.cluster.faults.add(fault)
+        probe = NetperfProbe(made.transport, made.options)
+        if raised:
+            with pytest.raises(ApiError):
+                await probe.probe()
+        else:
+            await probe.probe()
+            assert await made.measured() == {("w1", "w2"), ("w2", "w1")}
+        assert fault.hits == 1
 
 
 async def test_the_command_measures_once(tmp_path):

@@ -11,6 +11,7 @@ from cost_models.conformance import check_model
 from cost_models.interface import Assessment
 from poseidon import audit, explain, plan
 from poseidon.api import InputError, UseModel
+from poseidon.api.models import add_models
 from tests.poseidon.api.cluster import Price, PricePolicy, node, pod
 
 NODES = [node("dear", price="90", other="1"), node("cheap", price="10", other="99")]
@@ -132,3 +133,20 @@ def test_a_class_that_is_not_installed_can_be_checked():
     check_model(Price(), registered=False)
     with pytest.raises(AssertionError, match="no entry point is called 'price'"):
         check_model(Price())
+
+
+def test_models_are_added_unless_the_configuration_names_them():
+    """A policy takes the place of the stated one; what only a profile names is used as stated there."""
+    given = {"policy": {"name": "random"}, "costModels": [{"name": "other"}], "profiles": None}
+    added = add_models(given, {"price": UseModel(Price, weight=5, args={"label": "x"})})
+    price = {"name": "price", "weight": 5, "args": {"label": "x"}}
+    assert added == {**given, "costModels": [{"name": "other"}, price]}
+    assert given["costModels"] == [{"name": "other"}]
+    replaced = add_models(given, {PricePolicy.name: UseModel(PricePolicy)})
+    assert replaced["policy"]["name"] == PricePolicy.name
+    assert replaced["costModels"] == [{"name": "other"}]
+    profiled = {"profiles": ["odd", {"costModels": ["odd", {"name": "price"}]}]}
+    assert add_models(profiled, {"price": UseModel(Price)}) == profiled
+    chosen = {"profiles": [{"policy": {"name": PricePolicy.name}}]}
+    assert add_models(chosen, {PricePolicy.name: UseModel(PricePolicy)}) == chosen
+    assert add_models({}, {}) == {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +14,7 @@ from kubernetes import client
 
 from poseidon import plan, read
 from poseidon.api import InputError, make_nodes
+from poseidon.api.client_objects import as_plain
 from tests.poseidon.api.cluster import node, pod
 
 NO_QUANTITY = "'lots' is not a quantity; write a number with an optional unit, such as 2, 500m or 2Gi"
@@ -193,3 +194,15 @@ def test_times_and_configuration_are_taken_in_any_form(tmp_path):
     texts = {read(OBJECTS, config=each).configuration.effective_yaml() for each in (given, file, str(file))}
     assert len(texts) == 1
     assert "name: trivial" in texts.pop()
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (date(2026, 1, 2), "2026-01-02"),
+        (datetime(2026, 1, 2, 3, 4, 5), "2026-01-02T03:04:05Z"),  # noqa: DTZ001 (without a zone, as YAML has it)
+        (datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone(timedelta(hours=2))), "2026-01-02T01:04:05Z"),
+    ],
+)
+def test_days_stay_days_and_times_become_those_of_utc(given, text):
+    assert as_plain({"at": [given]}) == {"at": [text]}

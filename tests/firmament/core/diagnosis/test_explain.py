@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from cost_models.interface import Assessment, JointRows, MachineColumns, ShapeBatch
-from firmament.core.configuration import WeightedModel
+from cost_models.registry import load_model
+from firmament.configuration.sections import ScarceResourceSection
+from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import ClassDefined, TasksBound, TasksSubmitted
 from firmament.core.model import NodeSelectorTerm, PreferredTerm, Requirement
 from firmament.core.results import Explanation, MachineVerdict
 from firmament.core.scheduler import Scheduler
-from tests.support.core import machine, scheduler, task_class, tasks
+from firmament.solvers.ortools_solver import OrToolsSolver
+from tests.support.core import Clock, machine, scheduler, task_class, tasks
 from tests.support.models import Stated, flat
 from tests.support.rules import near
 
@@ -42,6 +45,19 @@ def test_each_model_says_its_figure_its_score_and_what_it_charges_by_its_weight(
         assert verdict.reasons == ()
         assert [each.model for each in verdict.models] == ["random", "ten", "kubernetes"]
         assert verdict.cost == sum(each.cost for each in verdict.models)
+
+
+def test_a_task_is_charged_for_a_machine_with_scarce_resources_that_it_does_not_request():
+    """The charge is told with the task's own preferences, and only where there is one."""
+    scarce = ScarceResourceSection(points=30).model()
+    core = Scheduler(
+        configuration=CoreConfiguration(WeightedModel(load_model("random", {})), scarce=scarce),
+        solver=OrToolsSolver(),
+        clock=Clock(),
+    )
+    core.apply([machine("plain"), machine("gpu", extended={"nvidia.com/gpu": 4}), *tasks(1, "t")])
+    found = {name: costs(each)["kubernetes"] for name, each in by_name(core.explain("t")).items()}
+    assert [found[name][2] for name in ("plain", "gpu")] == [0, 30]
 
 
 def test_machines_are_refused_each_for_reasons_of_its_own():

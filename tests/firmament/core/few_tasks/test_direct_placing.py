@@ -417,6 +417,22 @@ def test_what_concerns_no_other_tasks_takes_the_short_way(events, task):
     assert direct
 
 
+def test_images_that_a_machine_gets_or_loses_count_for_the_next_task_of_a_class():
+    """Between rounds, the costs of a class are kept: at first no machine has the image, then one, then none."""
+    scheduler = make((load_model("cpu_mem", {}),))
+    plain_cluster(scheduler, 60)
+    scheduler.apply([ClassDefined(2, TaskClass((("cpu", 1),), images=("nginx",)))])
+    having = Machine("m7", {"cpu": 1259, "memory": 4000, "pods": 9}, images=(Image(("nginx",), 2**33),))
+    taken = []
+    for number, event in enumerate([None, having, replace(having, images=())]):
+        scheduler.apply([] if event is None else [MachineUpserted(event)])
+        scheduler.apply([TasksSubmitted(2, (f"t{number}",))])
+        result, direct = run_round(scheduler)
+        assert direct
+        taken += [delta.machine for delta in result.deltas]
+    assert [name == "m7" for name in taken] == [False, True, False]
+
+
 def test_tasks_of_a_group_stay_apart_from_each_other_and_from_those_that_run():
     scheduler = make((load_model("cpu_mem", {}),), spread=SYSTEM_DEFAULTS)
     plain_cluster(scheduler)
