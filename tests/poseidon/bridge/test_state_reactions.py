@@ -17,6 +17,7 @@ from poseidon.lifecycle.actions import AnnounceUnschedulable
 from poseidon.lifecycle.kept_places import MoveOptions
 from poseidon.queues.options import QueueOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.poseidon.app_network.test_network_book import group
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.bridge.solver_view import SolverView
 from tests.poseidon.devices.test_extended_resources import asking, device_class
@@ -159,6 +160,21 @@ def test_images_that_pods_name_and_nodes_have_are_told():
     found.pods_changed([present(replace(made, spec=replace(made.spec, containers=(container,))))])
     view.apply(found.take_events())
     assert [list(each.names) for each in view.machines["n1"].images] == [["app:1"]]
+
+
+@pytest.mark.parametrize(("needs", "told"), [(("network_overhead",), True), ((), False)])
+def test_applications_are_told_if_a_model_reads_them(needs, told):
+    found, view = state(*needs), SolverView()
+    view.apply(found.snapshot())
+    assert (found.applications is not None) is told
+    if found.applications is not None:
+        found.applications.app_groups_changed([present(group())])
+    view.apply(found.take_events())
+    assert (("AppGroup", "web/shop") in view.records) is told
+    if found.applications is not None:
+        found.applications.app_groups_changed([gone(group())])
+        view.apply(found.take_events())
+        assert ("AppGroup", "web/shop") not in view.records
 
 
 def test_queues_that_owners_name_are_looked_for_only_if_configured():

@@ -240,6 +240,15 @@ def test_a_bad_map_is_told_once_with_and_without_pods(scene):
     assert (scene.maps["train"]["status"], scene.maps["train"]["message"]) == ("Bound", None)
 
 
+def test_a_bad_map_that_went_and_comes_back_is_told_again(scene):
+    bad = group_map(size=0)
+    scene.map(bad)
+    scene.state.gangs.group_maps_changed([gone(bad)])
+    scene.tick()
+    scene.map(bad)
+    assert [each[:3] for each in scene.told] == [("ConfigMap", "train", "InvalidGroup")] * 2
+
+
 def test_a_bad_edit_leaves_the_group_as_it_was(scene):
     scene.map(group_map())
     scene.pod(bound("a"), bound("b"))
