@@ -280,6 +280,17 @@ def test_a_bad_tree_is_told_and_the_last_good_one_stays(scene):
     assert scene.tree(tree_map()) == [{"message": None}]
 
 
+def test_a_bad_tree_that_went_and_comes_back_is_told_again(scene):
+    bad = tree_map("{")
+    scene.tree(bad)
+    first = [*scene.told]
+    assert len(first) == 1
+    scene.state.gangs.topology.tree_maps_changed([gone(bad)])
+    scene.tick()
+    scene.tree(bad)
+    assert scene.told == first * 2
+
+
 def test_nothing_is_written_of_what_is_half_known():
     maps = [group_map(status="Bound", schedEndTime="x")]
     scene = Scene(begun=False, maps=maps, pods=[bound("a", labels={"sakkara.member.rank": "0"})])
