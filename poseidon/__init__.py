@@ -1,7 +1,7 @@
-"""Poseidon: the bridge. It speaks Kubernetes on one side and the solver's protocol on the other.
+"""Contains the bridge, which connects the API server of Kubernetes with the solver by the solver's protocol.
 
-``plan``, ``explain``, ``audit`` and ``read`` are its Python interface (``poseidon.api``). They are imported on first
-use, so that programs without them start no slower.
+``plan``, ``explain``, ``audit`` and ``read`` are the Python interface (``poseidon.api``). They are imported on first
+use, so that programs without them do not start more slowly.
 """
 
 import logging
@@ -13,14 +13,14 @@ __version__ = "0.2.0"
 
 _INTERFACE = frozenset({"audit", "explain", "plan", "read"})
 
-# Commands that do not log print no records; commands that log add handlers of their own.
+# Commands that do not log print no records; commands that log add their own handlers.
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def _refuse_foreign(*names: str) -> None:
     """Raise ``ImportError`` if Python finds another package or folder of a name that belongs to this distribution.
 
-    The names of its packages are plain words, so other distributions may have packages of these names (decision 0038).
+    The names of this distribution's packages are plain words, so other distributions may use them too (decision 0038).
     """
     here = Path(__file__).resolve().parents[1]
     for name in names:
@@ -44,5 +44,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the names that completion offers."""
+    """Return the names that completion in a Python shell shows."""
     return sorted({*globals(), *_INTERFACE})

@@ -1,4 +1,4 @@
-"""``python -m poseidon``: the same as the ``poseidon`` command."""
+"""Runs the ``poseidon`` command for ``python -m poseidon``."""
 
 from poseidon.cli import main
 

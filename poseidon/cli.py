@@ -1,4 +1,4 @@
-"""The ``poseidon`` command; ``command_line`` finds its sub-commands and ends it."""
+"""Defines the ``poseidon`` command, whose sub-commands ``command_line`` finds and whose end it handles."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tracks what the solver has to know and what the current stream has sent it; and makes records of custom resources.
+"""Makes records of custom resources for the solver, and keeps the differences that are still to be sent.
 
-Custom resources are watched and sent to the solver as typed records for cost models. A new kind takes a struct to
-decode to, a function that makes a record of it, and an entry in ``custom_resources``.
+The bridge watches custom resources and sends them to the solver as typed records for cost models. A new kind needs a
+struct to which objects are decoded, a function that makes a record of an object, and an entry in ``custom_resources``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _Key = tuple[str, str]
 
 
 class Outbox(Generic[K, V]):
-    """The values that the solver has to know, by key, with the differences from those sent last.
+    """The values that the solver needs, by key, with the differences from the values that were sent last.
 
-    Only the latest values count, not how they came about. Values are kept and compared but must not be modified: put
-    another object for another value.
+    Only the latest value of each key counts. Values are compared with later ones, so they must not be modified after
+    ``put``; a changed value needs a new object.
     """
 
     def __init__(self) -> None:
@@ -47,15 +47,15 @@ class Outbox(Generic[K, V]):
 
     @property
     def changed(self) -> bool:
-        """Whether there may be differences to send."""
+        """Whether there may be differences that are to be sent."""
         return bool(self._changed)
 
     def get(self, key: K) -> V | None:
-        """Return the value that the solver has to know under a key, None if there is none."""
+        """Return the latest value under a key, None if there is none."""
         return self._desired.get(key)
 
     def put(self, key: K, value: V) -> None:
-        """Set the value under a key; an equal value changes nothing."""
+        """Set the value under a key; a value equal to the present one changes nothing."""
         if key not in self._desired or self._desired[key] != value:
             self._desired[key] = value
             self._changed[key] = None
@@ -67,19 +67,19 @@ class Outbox(Generic[K, V]):
             self._changed[key] = None
 
     def begin_stream(self) -> None:
-        """Begin a stream to a solver that knows nothing: all values are sent again."""
+        """Begin a stream to a solver that has no values, so that all values are sent again."""
         self._sent.clear()
         self._changed = dict.fromkeys(self._desired)
 
     def take_gone(self) -> list[K]:
-        """Return the keys whose values were sent and are removed, each only once."""
+        """Return the keys whose values were sent and have been removed, each only once."""
         gone = [key for key in self._changed if key not in self._desired]
         for key in gone:
             del self._changed[key]
         return [key for key in gone if self._sent.pop(key, None) is not None]
 
     def take_changed(self) -> list[tuple[K, V]]:
-        """Return the keys and values that are new, or differ from what was sent last, each only once."""
+        """Return the keys and values that are new or differ from the values that were sent last, each only once."""
         changed = [(key, self._desired[key]) for key in self._changed if key in self._desired]
         self._changed = {key: None for key in self._changed if key not in self._desired}
         news = [(key, value) for key, value in changed if key not in self._sent or self._sent[key] != value]
@@ -88,19 +88,19 @@ class Outbox(Generic[K, V]):
 
 
 class NameIndex:
-    """Names of objects by uid. A late deletion of an object does not remove a new object with the same name."""
+    """The names of objects by uid; the deletion of an older object does not remove a new one of the same name."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._uids: dict[str, str] = {}
 
     def put(self, uid: str, name: str) -> None:
-        """Give a name to an object (uid); the former object of this name loses it."""
+        """Set the name of the object with this uid; the former object of this name has no name any more."""
         self._names[uid] = name
         self._uids[name] = uid
 
     def remove(self, uid: str) -> str:
-        """Remove an object (uid); return its name, "" if it was unknown or another object has the name now."""
+        """Remove the object with this uid; return its name, "" if it was unknown or another object now has the name."""
         name = self._names.pop(uid, "")
         if self._uids.get(name) != uid:
             return ""
@@ -109,7 +109,7 @@ class NameIndex:
 
 
 class Reading(NamedTuple):
-    """The record made of an object: name, payload, and the object's defects."""
+    """The record that is made of an object: its name and payload, and the object's defects."""
 
     name: str
     payload: bytes
@@ -118,9 +118,9 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CustomResource(Generic[T]):
-    """A kind of records, and the kinds of objects that they are made of.
+    """A kind of records, and the API versions of the objects of which they are made.
 
-    ``resources``: the objects' API versions, the preferred version first; ``read``: makes a record of an object.
+    ``resources``: these API versions, the preferred one first. ``read``: the function that makes a record of an object.
     """
 
     kind: str
@@ -129,7 +129,7 @@ class CustomResource(Generic[T]):
 
 
 class CustomRecords:
-    """Records by kind and name, and their changes that the current stream has not sent yet.
+    """The records by kind and name, and their changes that the current stream has not sent yet.
 
     An object that is served in several versions gives one record, from the preferred version that is watched. A new
     object with the name of a former object has another uid.
@@ -145,7 +145,7 @@ class CustomRecords:
         return len(self._payloads)
 
     def get_handler(self, custom: CustomResource[T], version: int) -> Callable[[Sequence[Change[T]]], None]:
-        """Return the handler of changes of ``custom.resources[version]``."""
+        """Return the function to call with changes of objects of ``custom.resources[version]``."""
 
         def take_changes(changes: Sequence[Change[T]]) -> None:
             for change in changes:
@@ -157,7 +157,7 @@ class CustomRecords:
         return take_changes
 
     def tell(self, kind: str, name: str, payload: bytes | None) -> None:
-        """Set a record that another part of the bridge makes; None removes it."""
+        """Set the payload of a record that another part of the bridge makes; None removes the record."""
         key = (kind, name)
         if payload is None:
             self._payloads.pop(key, None)
@@ -189,7 +189,7 @@ class CustomRecords:
         self._update(key)
 
     def _update(self, key: _Key) -> None:
-        """Set the payload of a record to that of the preferred version."""
+        """Set the payload of a record to the payload of the preferred version."""
         versions = self._payloads.get(key)
         if versions is None:
             self._outbox.drop(key)
@@ -197,7 +197,7 @@ class CustomRecords:
             self._outbox.put(key, versions[min(versions)][1])
 
     def _log_defects(self, key: _Key, defects: Sequence[Defect]) -> None:
-        """Log the defects of an object, each once as long as it lasts."""
+        """Log the defects of an object that it did not have when it was read before."""
         found = tuple(str(defect) for defect in defects)
         for text in found:
             if text not in self._complaints.get(key, ()):
@@ -205,20 +205,20 @@ class CustomRecords:
         self._complaints[key] = found
 
     def complaints(self, kind: str) -> dict[str, tuple[str, ...]]:
-        """Return the defects of a kind's objects, by the name of the record."""
+        """Return the defects of a kind's objects, by name of the record."""
         return {name: found for (of_kind, name), found in self._complaints.items() if of_kind == kind}
 
     def forget_told(self) -> None:
-        """Begin a stream to a solver that knows no record: all records are sent again."""
+        """Begin a stream to a solver that has no records, so that all records are sent again."""
         self._outbox.begin_stream()
 
     @property
     def changed(self) -> bool:
-        """Whether ``take_events`` may return any."""
+        """Whether ``take_events`` may return events."""
         return self._outbox.changed
 
     def take_events(self) -> list[pb.Event]:
-        """Return the events of records that are new, changed or gone since the last call."""
+        """Return events for the records that are new, changed or removed since the last call."""
         gone = [pb.Event(record_removed=_address(key)) for key in self._outbox.take_gone()]
         changed = self._outbox.take_changed()
         return [

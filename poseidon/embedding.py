@@ -1,4 +1,4 @@
-"""The solver inside this process; the only module of poseidon that imports firmament, and only when used.
+"""Runs the solver in this process; only this module of poseidon imports firmament, and only when it is used.
 
 All events and results pass through the messages of the protocol, so that offline commands use the same translation as
 the bridge.
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 _TRIAL_LOOKS = 400_000_000
-"""Limit on the work of a trial round, in evaluations of machines: about ten seconds of one core."""
+"""The limit on the work of a trial round, in evaluations of machines: about ten seconds of one core."""
 
 _NO_LIMIT = 2**60
-"""Limit on the work of a round that means none."""
+"""The limit on the work of a round that means that there is no limit."""
 
 _NO_CLASSES: Mapping[str, type] = MappingProxyType({})
 
 
 def load_configuration(path: Path | None) -> BridgeConfiguration:
-    """Read and check both parts of a configuration file, None for the defaults. Raises ``ConfigurationError``.
+    """Read and check both parts of a configuration file, None for the defaults; raise ``ConfigurationError``.
 
     The result includes the solver's part, which ``EmbeddedScheduler`` needs.
     """
@@ -57,7 +57,7 @@ def check_configuration(
 ) -> BridgeConfiguration:
     """Check a configuration that was read before, as ``load_configuration`` does.
 
-    ``classes``: by name, cost models that the configuration may use although no installed package has them.
+    ``classes``: cost models by name that the configuration may use although no installed package contains them.
     """
     found = check_part(document, where, _document_class(), partial(_faults, classes=classes))
     found.bring_classes(classes)
@@ -65,7 +65,7 @@ def check_configuration(
 
 
 def _faults(document: Mapping[str, Any], classes: Mapping[str, type] = _NO_CLASSES) -> Iterator[str]:
-    """Yield the faults that models find in their arguments; if there are none, the faults that the bridge finds."""
+    """Yield the faults that models find in their arguments, or if there are none, those that the bridge finds."""
     from firmament.configuration.document import model_faults
 
     said = list(model_faults(document, classes))
@@ -73,12 +73,12 @@ def _faults(document: Mapping[str, Any], classes: Mapping[str, type] = _NO_CLASS
 
 
 def configuration_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a configuration file, made from the models that check both parts."""
+    """Return the JSON Schema of a configuration file, made from the classes that check both parts."""
     return schema_of(_document_class())
 
 
 def _document_class() -> type[Any]:
-    """Return the model (pydantic class) of both parts of the configuration."""
+    """Return the pydantic class for both parts of the configuration."""
     from firmament.configuration.document import SchedulerConfiguration
 
     class Whole(BridgeConfiguration, SchedulerConfiguration):
@@ -96,10 +96,7 @@ def _build_core(configuration: Document) -> CoreConfiguration:
 
 
 def _raise_work_limit(core: CoreConfiguration) -> CoreConfiguration:
-    """Return the configuration with a far higher limit of work per round, as trials make no other tenants wait.
-
-    A trial decides about the tasks of many machines together, so its round must not put tasks off.
-    """
+    """Return the configuration with a much higher limit of work, so that the round of a trial postpones no tasks."""
     return replace(core, options=replace(core.options, namespace_looks=_TRIAL_LOOKS))
 
 
@@ -114,10 +111,10 @@ def _make_scheduler(core: CoreConfiguration, clock: Callable[[], float]) -> Sche
 
 
 class EmbeddedTrials:
-    """Tries moves of a cluster's tasks, and changes for waiting tasks: see ``firmament.core.rescheduling``.
+    """A copy of a cluster in which moves of tasks and changes for waiting tasks are tried.
 
-    ``events`` describe the cluster; ``goes``: uids of tasks that end with their machine; ``placed``: uid -> machine of
-    tasks that wait in ``events`` and count as placed there.
+    `firmament.core.rescheduling` makes the trials. ``events`` describe the cluster. ``goes``: the uids of tasks that
+    end with their machine. ``placed``: the machine, by uid, of tasks that wait in ``events`` and count as placed there.
     """
 
     def __init__(
@@ -138,11 +135,11 @@ class EmbeddedTrials:
         self._waiting = CureFinder(self._trials, known)
 
     def cures(self, uids: Collection[str], tries: int, most: int) -> dict[str, tuple[Cure, ...]]:
-        """Return changes that would give waiting tasks a machine, by uid, as ``CureFinder.cures`` does."""
+        """Return changes that would give machines to waiting tasks, by uid, as ``CureFinder.cures`` does."""
         return self._waiting.cures(uids, tries=tries, most=most)
 
     def find_room(self, uids: Sequence[str], tries: int) -> GangRoom | None:
-        """Return moves that make room for one of the waiting tasks, as ``CureFinder.find_room`` does."""
+        """Return moves that free a machine for one of the waiting tasks, as ``CureFinder.find_room`` does."""
         return self._waiting.find_room(uids, tries)
 
     def find_cheaper_moves(
@@ -152,10 +149,10 @@ class EmbeddedTrials:
         return find_cheaper_moves(self._scheduler, prices, move_price, most)
 
     def frontier(self, prices: Mapping[str, float], points: int) -> tuple[CostPoint, ...]:
-        """Return what moves could save, for ``points`` numbers of moves; ``prices``: as for ``find_cheaper_moves``.
+        """Return how much moves could save, for ``points`` numbers of moves; ``prices``: as in ``find_cheaper_moves``.
 
-        Where models of some of the tasks look at devices, there is one point, for all moves that pay by themselves; of
-        those tasks only the whole cost is known as a bound.
+        If models of some tasks read devices, there is only one point, for all moves that save more than their price.
+        The bound of those tasks is their whole cost.
         """
         from firmament.core.rescheduling.plan_moves import CostPoint, cost_frontier
         from firmament.solvers.ortools_solver import OrToolsSolver
@@ -167,7 +164,7 @@ class EmbeddedTrials:
         return cost_frontier(self._scheduler, prices, points, OrToolsSolver(lazy=True))
 
     def rehearse(self, waves: Iterable[Mapping[str, str]], cordoned: Iterable[str]) -> set[str]:
-        """Return the tasks that do not get their targets, as ``Trials.rehearse`` does; no other trial may follow."""
+        """Return the tasks that do not get their target machines, as ``Trials.rehearse`` does; call this last."""
         return self._trials.rehearse(waves, cordoned)
 
     def consolidate(
@@ -179,7 +176,8 @@ class EmbeddedTrials:
     ) -> Consolidation:
         """Return which ``candidates`` can be emptied together by at most ``budget`` moves, None for any number.
 
-        Waiting tasks come first. ``tries``: how many choices are tried at most; ``note``: receives the number of tries.
+        Waiting tasks are placed first. ``tries``: the largest number of sets of machines that are tried. ``note``: a
+        function that is called with the number of tries so far.
         """
         from firmament.core.rescheduling.consolidation import UNLIMITED, consolidate
 
@@ -197,10 +195,10 @@ class EmbeddedTrials:
 def find_cheaper_moves(
     scheduler: Scheduler, prices: Mapping[str, float], move_price: float, most: int | None
 ) -> MovePlan:
-    """Return at most ``most`` moves (None: any number) that lower costs by more than their price.
+    """Return at most ``most`` moves (None: any number) that lower the costs by more than their prices.
 
-    ``prices``: uid -> points, the price of moving each task that may move; ``move_price``: points added to each. See
-    ``plan_cheaper_moves``.
+    ``prices``: the price in points, by uid, of moving each task that may move. ``move_price``: the points that are
+    added to each price. See ``plan_cheaper_moves``.
     """
     from firmament.core.rescheduling.cheaper_moves import plan_cheaper_moves
     from firmament.core.rescheduling.plan_moves import PlanOptions
@@ -211,7 +209,7 @@ def find_cheaper_moves(
 
 
 def _keep_placed(event: Event, placed: Mapping[str, str]) -> Iterator[Event]:
-    """Yield an event with its tasks that are ``placed`` (uid -> machine) bound to their machines."""
+    """Yield an event, with events that bind those of its tasks that ``placed`` (uid -> machine) contains."""
     from firmament.core.events import TasksBound, TasksSubmitted
 
     if not isinstance(event, TasksSubmitted) or placed.keys().isdisjoint(event.uids):
@@ -228,7 +226,7 @@ def _keep_placed(event: Event, placed: Mapping[str, str]) -> Iterator[Event]:
 
 
 class EmbeddedScheduler:
-    """A scheduler of one cluster in this process, solving with OR-Tools.
+    """A scheduler of one cluster in this process, which solves with OR-Tools.
 
     ``clock`` returns seconds since the epoch; the duration of rounds is measured by the machine's clock. Raises
     ``ConfigurationError`` if a cost model refuses its arguments.
@@ -237,7 +235,7 @@ class EmbeddedScheduler:
     def __init__(
         self, configuration: Document, clock: Callable[[], float], *, simulated: bool = False
     ) -> None:
-        """``simulated``: rounds take no time of the cluster, so they put no task off, and do not say why tasks wait."""
+        """Create a scheduler; ``simulated``: rounds take no time, postpone no tasks and give no reasons to wait."""
         core = _build_core(configuration)
         if simulated:
             core = replace(core, options=replace(core.options, namespace_looks=_NO_LIMIT, tells_why=False))
@@ -245,20 +243,20 @@ class EmbeddedScheduler:
         self._first: Snapshot | None = None
         self._last: tuple[Snapshot, Placement, RoundResult] | None = None
         self.needs = frozenset(core.words)
-        """The data that the cost models read, in the words of ``Welcome``."""
+        """The names, as in ``Welcome``, of the data that the cost models read."""
         self.put_off = 0
-        """How many tasks the last round has put off to a later round."""
+        """The number of tasks that the last round has postponed to a later round."""
         self.notes: list[str] = []
-        """Remarks of cost models on bad input, each once."""
+        """The remarks of cost models about bad input, each only once."""
 
     def apply(self, events: Iterable[pb.Event]) -> None:
-        """Apply events as one step. Raises ``ValueError`` for a malformed event: a fault of the translation."""
+        """Apply events as one step; raise ``ValueError`` for a malformed event, which is a fault of the translation."""
         from firmament.wire.events import events_from_proto
 
         self._scheduler.apply(events_from_proto(events))
 
     def list_refused(self, events: Iterable[pb.Event]) -> list[tuple[int, str]]:
-        """Return (index, reason) of events that are malformed by themselves; nothing is applied."""
+        """Return the index and the fault of each malformed event, without applying any events."""
         from firmament.core.events import InvalidEventError
         from firmament.wire.events import event_from_proto
 
@@ -271,24 +269,24 @@ class EmbeddedScheduler:
         return found
 
     def become_forecast(self, interval: float) -> None:
-        """Decide roughly from now on, with rounds ``interval`` seconds apart, for a copy that looks far ahead."""
+        """Make approximate decisions from now on, with a round every ``interval`` seconds, for long forecasts."""
         self._scheduler.become_forecast(interval)
 
     def has_work(self) -> bool:
-        """Return whether a round now could place something."""
+        """Return whether a round now could place tasks."""
         return self._scheduler.next_round_in() == 0.0
 
     def next_round_in(self) -> float | None:
-        """Return the seconds until a round could place something: 0.0 for now, None for never without events."""
+        """Return the seconds until a round could place tasks: 0.0 for now, None if that needs further events."""
         return self._scheduler.next_round_in()
 
     def run_round(
         self, *, whole: bool = True, meanwhile: Callable[[], object] = lambda: None
     ) -> pb.RoundResult:
-        """Run one round; its placements count as assumed until they are reported.
+        """Run one round, whose placements count as assumed until they are reported.
 
         If not ``whole``, a few plain tasks may be placed without a network. ``meanwhile`` is called before the round
-        takes effect; events that it applies count as having come during the solve.
+        takes effect; events that it applies are treated as events that arrive while the solver works.
         """
         from firmament.wire.rounds import round_to_proto
 
@@ -304,7 +302,7 @@ class EmbeddedScheduler:
         return round_to_proto(result)
 
     def round_flow(self) -> pb.RoundFlow:
-        """Return the flow of the last round with tasks, with uids, as ``DescribeFlow`` does."""
+        """Return the flow of the last round that had tasks, with uids, as ``DescribeFlow`` does."""
         from firmament.core.round_flow.assembly import RoundSummary, first_tasks, snapshot_flow
         from firmament.wire.rounds import flow_to_proto
 
@@ -316,7 +314,7 @@ class EmbeddedScheduler:
         return flow_to_proto((RoundSummary(result.round, self._clock(), result.stats, 0), flow))
 
     def draw_network(self, title: str) -> str:
-        """Return an SVG of the network of the first round with tasks, with its cheapest flow.
+        """Return an SVG of the network of the first round that had tasks, with its cheapest flow.
 
         Raises ``ValueError`` if the network is too large to be drawn, or if no round had tasks.
         """
@@ -328,14 +326,14 @@ class EmbeddedScheduler:
         return draw_round(self._first, OrToolsSolver(lazy=True), title)
 
     def report(self, reports: Iterable[pb.BindingReport]) -> None:
-        """Report to the scheduler what its decisions have led to."""
+        """Report the results of the scheduler's decisions to it."""
         from firmament.wire.events import reports_from_proto
         from protos.firmament.v1.scheduler_pb2 import BindingReports
 
         self._scheduler.report(reports_from_proto(BindingReports(reports=reports)))
 
     def explain(self, uid: str) -> pb.Explanation:
-        """Return the verdicts of all machines on a task. Raises ``KeyError`` for an unknown task."""
+        """Return the verdict on every machine for a task; raise ``KeyError`` for an unknown task."""
         from firmament.wire.rounds import explanation_to_proto
 
         explanation = self._scheduler.explain(uid)
@@ -343,7 +341,7 @@ class EmbeddedScheduler:
         return explanation_to_proto(explanation)
 
     def iter_broken_rules(self) -> Iterator[tuple[str, str, str]]:
-        """Yield (uid, machine, reason) of tasks that run on machines that would refuse them now."""
+        """Yield uid, machine and reason for each task that runs on a machine that would refuse the task now."""
         yield from self._scheduler.iter_broken_rules()
 
     def find_cheaper_moves(
@@ -353,7 +351,7 @@ class EmbeddedScheduler:
         return find_cheaper_moves(self._scheduler, prices, move_price, most)
 
     def iter_hot(self, thresholds: Mapping[str, float]) -> Iterator[tuple[str, str, float]]:
-        """Yield (machine, resource, percent) where more is in use than ``thresholds``: percent by resource."""
+        """Yield machine, resource and percentage of use above ``thresholds``, which are percentages by resource."""
         known = self._scheduler.get_measured()
         for name, most in thresholds.items():
             if name in known.resources:
@@ -364,7 +362,7 @@ class EmbeddedScheduler:
                         yield machine, name, float(use) * 100.0 / max(float(offered), 1.0)
 
     def relieve(self, movable: Collection[str], thresholds: Mapping[str, float], most: int) -> Relief:
-        """Return moves off hot machines, as ``relieve`` does; this scheduler then has the tasks on their targets."""
+        """Return moves of tasks from hot machines, as ``relieve`` does; in this scheduler the tasks are then moved."""
         from firmament.core.rescheduling.relief import relieve
 
         return relieve(self._scheduler, movable, thresholds, most)
@@ -383,7 +381,7 @@ class EmbeddedScheduler:
 
 
 def replay_round_flow(files: Mapping[str, bytes]) -> pb.RoundFlow:
-    """Decide a saved round again (``files`` by name) and return its flow. Raises ``ValueError``."""
+    """Decide a saved round again and return its flow; ``files``: contents by name of the file; raise ``ValueError``."""
     from firmament.saved_rounds import SavedRoundError
     from firmament.saved_rounds.replaying import replay_flow
     from firmament.saved_rounds.saving import decode_round

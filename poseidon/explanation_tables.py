@@ -1,4 +1,4 @@
-"""Tables for people, and what `explain` says of a pod as tables."""
+"""Prints tables, and the explanation of a pod as tables."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from poseidon.explanations import PodExplanation, describe_outcome, plain
 
 _MOST_TEXTS = 10
 _UNWRAPPED = 10_000
-"""Columns assumed where output goes to a file or pipe: lines are for grep then, and must not be broken."""
+"""The width for output to a file or pipe, so wide that no line is broken and grep finds whole lines."""
 
 
 def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print an empty line and a table; print nothing without rows."""
+    """Print an empty line and a table; print nothing if there are no rows."""
     if rows:
         console = Printer()
         console.print()
@@ -27,9 +27,10 @@ def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_explanation(explanation: PodExplanation, most: int = 0) -> None:
-    """Print what happens to a pod, a line per node (its own, feasible ones by cost, refusing ones), and its cures.
+    """Print what happens to a pod, one line for each node, and the changes that would give the pod a node.
 
-    ``most``: how many nodes are shown, 0 for all; the verdicts of the others are counted.
+    The pod's own node comes first, then feasible nodes by cost, then the other nodes. ``most``: the number of nodes
+    that are shown, 0 for all; the verdicts of the other nodes are counted.
     """
     console = Printer()
     for line in (*describe_outcome(explanation), *explanation.outlook):
@@ -72,7 +73,7 @@ def _print_verdicts(console: Printer, explanation: PodExplanation, most: int) ->
 
 
 def _print_details(console: Printer, shown: set[str], explanation: PodExplanation) -> None:
-    """Print the lines that models add to their figures, for the nodes that are ``shown``, if there are any."""
+    """Print the details that models add to their figures for the nodes in ``shown``, if there are any."""
     table = make_table(("NODE", "MODEL", "RAW", "SCORE", "DETAIL"))
     for node, verdict in ((name, explanation.nodes[name]) for name in explanation.nodes if name in shown):
         for model, charge in verdict.models.items():
@@ -85,7 +86,7 @@ def _print_details(console: Printer, shown: set[str], explanation: PodExplanatio
 
 
 class Printer:
-    """Prints to standard output. On a terminal long cells are folded; elsewhere each row is one line."""
+    """A printer to standard output: on a terminal long cells are folded, otherwise each row is one line."""
 
     def __init__(self) -> None:
         self._width = None if sys.stdout.isatty() else _UNWRAPPED
@@ -98,7 +99,7 @@ class Printer:
             self.print()
 
     def print(self, what: str | Table | Tree = "") -> None:
-        """Print text, a table or a tree without trailing blanks."""
+        """Print a text, a table or a tree without trailing blanks."""
         with self._console.capture() as captured:
             self._console.print(what)
         for line in captured.get().splitlines():
@@ -106,7 +107,7 @@ class Printer:
 
 
 def make_table(headings: Sequence[str], rows: Iterable[Sequence[str]] = ()) -> Table:
-    """Return a table without lines whose cells are folded where they are too long."""
+    """Return a table without borders whose cells are folded if they are too long."""
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     for heading in headings:
         table.add_column(heading, overflow="fold")

@@ -1,4 +1,4 @@
-"""Explanations of a pod: for every node, whether the pod may run there, why not, and what each model would charge."""
+"""Explains a pod: says for every node whether the pod may run there, why not, and what each model would charge."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class UnknownPodError(LookupError):
-    """The pod cannot be explained: it is not in the input, or has ended. The message says which."""
+    """The error for a pod that is not in the input or has ended; the message says which of these is the case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A model's charge for a node: raw figure, score (0 to 100, None without one), points charged, and
-    lines for people.
-    """
+    """A model's charge for a node: raw figure, score (0 to 100, None without one), points, and lines of text."""
 
     feasible: bool
     raw: float
@@ -30,18 +28,18 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a pod may use a node, why not (the root cause first), and what every model charges."""
+    """The verdict on a node for a pod: whether it is feasible, why not (root cause first), and what models charge."""
 
     feasible: bool
     reasons: tuple[str, ...]
     cost: float
     models: Mapping[str, Charge]
     lacks_only_room: bool = False
-    """The node refuses the pod only for lack of resources, so fewer pods on it would help."""
+    """Whether the node refuses the pod only for lack of resources, so that fewer other pods on it would help."""
 
 
 class PodOutcome(StrEnum):
-    """The outcome for a pod: it runs, a round places it, a round places it once victims are gone, or it waits."""
+    """The outcome for a pod: it runs, a round places it at once or after its victims have ended, or it waits."""
 
     RUNS = "running"
     PLACED = "placed"
@@ -51,10 +49,11 @@ class PodOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PodStanding:
-    """The outcome of a round now for a pod.
+    """The outcome for a pod if the solver ran a round now.
 
-    ``node``: the node on which the pod runs or that the round gives it, "" for none; ``after``: pods that have to be
-    gone or bound first; ``reason``: why the pod waits; ``group``: the state of its group, None if it has none.
+    ``node``: the node on which the pod runs or that the round gives to it, "" for none. ``after``: the pods that have
+    to end or to be bound first. ``reason``: why the pod waits. ``group``: the state of the pod's group, None if it has
+    none.
     """
 
     outcome: PodOutcome
@@ -66,8 +65,9 @@ class PodStanding:
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """By how much the pod's node is cheaper than the next: ``than``, the cheapest other feasible node, costs ``by``
-    points more (negative: less).
+    """The difference in cost between a pod's node and the cheapest other feasible node.
+
+    ``than``: this other node, which costs ``by`` points more (negative: less).
     """
 
     than: str
@@ -76,7 +76,7 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A change that would give a waiting pod a node: a line for people, commands to copy, and JSON."""
+    """A change that would give a waiting pod a node: a line of text, commands to copy, and JSON."""
 
     text: str
     commands: tuple[str, ...]
@@ -85,30 +85,30 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class PodExplanation:
-    """The explanation of a pod."""
+    """The explanation of a pod: verdicts on all nodes, the outcome for the pod, and changes that would help."""
 
     pod: str
-    """Name of the pod, ``namespace/name``."""
+    """The name of the pod, ``namespace/name``."""
     node: str
-    """The node that it runs on, "" if none."""
+    """The node on which the pod runs, "" for none."""
     nodes: Mapping[str, Verdict]
-    """Verdicts by node, in order of names."""
+    """The verdicts by node, in order of the nodes' names."""
     warnings: tuple[str, ...]
-    """Lines for people about the input."""
+    """Lines of text about faults of the input."""
     outlook: tuple[str, ...] = ()
-    """Lines for people on what else a round does with the pod, why it waits, and the state of its group."""
+    """Lines of text that say what else a round does with the pod, why it waits, and the state of its group."""
     standing: PodStanding | None = None
-    """The outcome of a round now for the pod, None if unknown."""
+    """The outcome for the pod if the solver ran a round now, None if unknown."""
     cures: tuple[Remedy, ...] = ()
-    """Changes that would give the pod a node."""
+    """The changes that would give the pod a node."""
 
     @property
     def chosen(self) -> str:
-        """The node that the pod is on or gets, "" for none."""
+        """The node on which the pod runs or that it would get, "" for none."""
         return self.node if self.standing is None else self.standing.node
 
     def margin(self) -> Margin | None:
-        """Return by how much the pod's node is cheaper than the next; None without a node, or without another node."""
+        """Return by how much the pod's node is cheaper than the next one; None if one of these does not exist."""
         own = self.nodes.get(self.chosen)
         others = [
             (each.cost, name) for name, each in self.nodes.items() if each.feasible and name != self.chosen
@@ -119,7 +119,7 @@ class PodExplanation:
         return Margin(name, cost - own.cost)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the explanation as the JSON object that the documentation describes."""
         standing, margin = self.standing or _unknown(self.node), self.margin()
         return {
             "pod": self.pod,
@@ -169,7 +169,7 @@ def phrase_conditions(pods: Iterable[str]) -> str:
 
 
 def _charge(explanation: PodExplanation) -> str:
-    """Return a phrase on what the pod's node costs, and by how much the next node differs."""
+    """Return a phrase with the cost of the pod's node and the difference to the next node."""
     own = explanation.nodes.get(explanation.chosen)
     if own is None or not own.feasible:
         return ""
@@ -186,7 +186,7 @@ def _charge(explanation: PodExplanation) -> str:
 
 
 def read_verdicts(explanation: pb.Explanation) -> dict[str, Verdict]:
-    """Return a solver's verdicts on nodes by name of the node."""
+    """Return the verdicts of a solver's explanation, by name of the node."""
     return {
         each.machine: Verdict(
             feasible=each.feasible,

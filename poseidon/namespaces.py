@@ -1,4 +1,4 @@
-"""The namespaces of the cluster as records: their labels, which selectors of pods may refer to."""
+"""Makes records of the cluster's namespaces with their labels, to which selectors of pods may refer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from poseidon.kube.api.resource import Change
 
 KIND = "Namespace"
 NAME_LABEL = "kubernetes.io/metadata.name"
-"""Label that the API server gives every namespace, with its name as the value."""
+"""The label that the API server gives to every namespace, with the namespace's name as the value."""
 
 
 def labels_of(name: str, labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of a namespace, with the one that every namespace has."""
+    """Return the labels of a namespace, including the label that every namespace has."""
     return {**labels, NAME_LABEL: name}
 
 
@@ -25,17 +25,19 @@ def payload(name: str, labels: Mapping[str, str]) -> bytes:
 
 
 class Namespaces:
-    """Keeps the labels of namespaces in ``records``."""
+    """A handler of changes of namespaces, which keeps the labels of namespaces in ``records``."""
 
     def __init__(self, records: CustomRecords) -> None:
         self._names = NameIndex()
         self._records = records
 
     def take_changes(self, changes: Sequence[Change[Namespace]]) -> None:
-        """Handle changes of namespaces. A namespace that is being deleted keeps its labels until it is gone."""
+        """Handle changes of namespaces; a namespace that is being deleted keeps its labels until it is removed."""
         for uid, namespace in changes:
             if namespace is None:
-                name = self._names.remove(uid)  # "": it is unknown, or a namesake has replaced it
+                name = self._names.remove(
+                    uid
+                )  # "": it is unknown, or a namespace of the same name has replaced it
                 payload_now = None
             else:
                 name = namespace.metadata.name

@@ -1,4 +1,4 @@
-"""``python -m poseidon.simulated``: another name of ``python -m poseidon.testbed``."""
+"""Runs ``python -m poseidon.testbed`` under its other name ``python -m poseidon.simulated``."""
 
 from poseidon.testbed.process import main
 

@@ -1,1 +1,1 @@
-"""Programs that run on nodes and measure bandwidth and latency."""
+"""Contains programs that run on nodes and measure bandwidth and latency."""

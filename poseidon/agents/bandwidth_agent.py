@@ -1,4 +1,4 @@
-"""Advertises a node's physical bandwidth, as its kernel reports it, as an extended resource of the node."""
+"""Advertises the physical bandwidth that a node's kernel reports as an extended resource of the node."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _BITS = 1_000_000
 
 
 class LinkSpeedError(Exception):
-    """The speed of the link is unknown; the message says why and what to do."""
+    """The error for a network interface of unknown speed; the message says why, and what to do."""
 
 
 class BandwidthAgent:
-    """Writes the bits per second that ``speed`` returns to a node's ``status.capacity`` and ``status.allocatable``.
+    """The agent that writes the bits per second that ``speed`` returns into a node's capacity and allocatable amounts.
 
     If ``speed`` raises ``LinkSpeedError``, the advertised amount stays. The agent checks the node every ``interval``
     seconds, because a kubelet that registers again removes resources that it does not know.
@@ -57,7 +57,7 @@ class BandwidthAgent:
         self._backoff = Backoff(random)
 
     async def run(self) -> None:
-        """Advertise until cancelled."""
+        """Advertise the bandwidth until cancelled."""
         while True:
             try:
                 await self.advertise()
@@ -72,9 +72,7 @@ class BandwidthAgent:
             await asyncio.sleep(delay)
 
     async def advertise(self) -> bool:
-        """Update the node's status once if it differs; return whether it did. Raises ``KubeError``,
-        ``LinkSpeedError``.
-        """
+        """Update the node's status if it differs; return whether it did. Raises ``KubeError`` or ``LinkSpeedError``."""
         speed = self._speed()
         path = f"/api/v1/nodes/{self._node}"
         node = decode_object(await self._transport.get(path), Node)
@@ -101,12 +99,13 @@ def _bits(value: Any) -> int | None:
 
 
 def default_interface(routes: Path = ROUTES) -> str:
-    """Return the network interface of the default route with the lowest metric. Raises ``LinkSpeedError``."""
+    """Return the network interface of the default route with the lowest metric; may raise ``LinkSpeedError``."""
     try:
         lines = routes.read_text(encoding="ascii", errors="replace").splitlines()[1:]
     except OSError as error:
         raise LinkSpeedError(f"{routes}: {error.strerror}; name the interface with --interface") from None
-    # Columns: Iface Destination Gateway Flags RefCnt Use Metric Mask. Destination and mask of a default route are 0.
+    # The columns are Iface Destination Gateway Flags RefCnt Use Metric Mask. A default route has destination and mask
+    # 0.
     found = [
         fields for line in lines if len(fields := line.split()) > 7 and fields[1] == fields[7] == "0" * 8
     ]
@@ -116,7 +115,7 @@ def default_interface(routes: Path = ROUTES) -> str:
 
 
 def link_speed(interface: str, sysfs: Path = SYSFS) -> int:
-    """Return the speed of an interface in bits per second. Raises ``LinkSpeedError``, also for virtual interfaces."""
+    """Return the speed of an interface in bits per second; raise ``LinkSpeedError``, also for virtual interfaces."""
     file = sysfs / interface / "speed"
     remedy = "name another one with --interface, or the speed with --speed"
     try:

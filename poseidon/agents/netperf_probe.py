@@ -1,6 +1,4 @@
-"""Measures latencies between zones and between regions, by one pair of nodes for each, and writes them to a
-ConfigMap.
-"""
+"""Measures the latency of each pair of zones and regions between two nodes, and writes it to a ConfigMap."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 _PAGE = 500
 _LONGEST_KEY = 253
-"""Most characters of a key in a ConfigMap."""
+"""The largest number of characters of a key in a ConfigMap."""
 _ATTEMPTS = 5
 
 
@@ -49,7 +47,7 @@ class _AgentStatus(KubeStruct, frozen=True):
 
 
 class _Agent(KubeStruct, frozen=True):
-    """A pod of the DaemonSet that runs the servers: only the fields needed here."""
+    """A pod of the DaemonSet that runs the servers, with only the fields that the probe needs."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: _AgentSpec = _AgentSpec()
@@ -58,9 +56,9 @@ class _Agent(KubeStruct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ProbeOptions:
-    """Settings of the probe.
+    """The settings of the probe.
 
-    ``namespace``: that of the ConfigMap ``config_map`` and of the servers' pods, which have ``labels`` and listen at
+    The ConfigMap ``config_map`` and the servers' pods are in ``namespace``; these pods have ``labels`` and listen at
     ``port``. Each pair is measured for ``seconds``, with at most ``samples`` round trips.
     """
 
@@ -73,16 +71,16 @@ class ProbeOptions:
 
 
 class NetperfProbe:
-    """Measures the latency of each pair of zones and of regions by one pair of nodes, one pair at a time."""
+    """The probe that measures the latency of each pair of zones and of regions between two nodes, one after another."""
 
     def __init__(self, transport: Transport, options: ProbeOptions) -> None:
         self._transport = transport
         self._options = options
 
     async def probe(self) -> dict[NodePair, Latency]:
-        """Measure all pairs once and write the results. Raises ``KubeError``.
+        """Measure all pairs once and write the results; raise ``KubeError`` if a request fails.
 
-        A pair that cannot be measured is logged; its earlier figure stays in the ConfigMap as long as both nodes exist.
+        A pair that cannot be measured is logged. Its earlier figure stays in the ConfigMap as long as both nodes exist.
         """
         options, servers = self._options, await self._servers()
         domains = {}
@@ -104,7 +102,7 @@ class NetperfProbe:
         return found
 
     async def _servers(self) -> dict[str, str]:
-        """Return the server's address for each node."""
+        """Return the address of each node's server."""
         path = f"/api/v1/namespaces/{self._options.namespace}/pods"
         wanted = self._options.labels.items()
         found: dict[str, str] = {}
@@ -116,7 +114,7 @@ class NetperfProbe:
         return found
 
     async def _write(self, found: Mapping[NodePair, Latency], domains: Mapping[str, Domain]) -> None:
-        """Write measurements to the ConfigMap, and remove obsolete ones."""
+        """Write measurements to the ConfigMap, and remove obsolete measurements."""
         written = entries(found)
         collection = f"/api/v1/namespaces/{self._options.namespace}/configmaps"
         path = f"{collection}/{self._options.config_map}"
@@ -151,10 +149,10 @@ class NetperfProbe:
 
 
 def node_pairs(domains: Mapping[str, Domain]) -> list[NodePair]:
-    """Return the pairs of nodes to measure, in both directions, out of the nodes that have a server.
+    """Return the pairs of nodes to measure, in both directions, among the nodes that have a server.
 
-    The first node of a zone by name stands for the zone, and the node of a region's first zone for the region. A node
-    without a zone stands for its region only, and one without a region for its zone only.
+    The first node of a zone by name represents the zone, and the node of a region's first zone represents the region. A
+    node without a zone only represents its region, and a node without a region only its zone.
     """
     zones: dict[tuple[str, str], str] = {}
     regions: dict[str, str] = {}
@@ -174,9 +172,7 @@ def node_pairs(domains: Mapping[str, Domain]) -> list[NodePair]:
 
 
 def entries(found: Mapping[NodePair, Latency]) -> dict[str, str]:
-    """Return the entries of the probe's ConfigMap: each measurement in milliseconds (rounded up) and in
-    microseconds.
-    """
+    """Return the entries of the probe's ConfigMap: each measurement in milliseconds and in microseconds, rounded up."""
     data = {}
     for pair, latency in found.items():
         for percentile, microseconds in asdict(latency).items():
@@ -190,8 +186,9 @@ def entries(found: Mapping[NodePair, Latency]) -> dict[str, str]:
 
 
 def obsolete_keys(found: Mapping[NodePair, Latency], domains: Mapping[str, Domain]) -> Callable[[str], bool]:
-    """Return a function that says whether a key of the ConfigMap is obsolete: its nodes are gone, or others now measure
-    its zones.
+    """Return a function that says whether a key of the ConfigMap is obsolete.
+
+    A key is obsolete if one of its nodes does not exist any more, or if other nodes now measure its zones.
     """
 
     def link(pair: NodePair) -> tuple[str, ...]:

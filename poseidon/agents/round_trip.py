@@ -1,8 +1,8 @@
-"""Measures round trips over TCP: a small request and a larger answer, as netperf's TCP_RR does.
+"""Measures round trips over TCP with a small request and a larger answer, as netperf's TCP_RR does.
 
-A server answers round trips, or measures the latency to another such server. The first line of a connection says which:
-``echo``, or JSON with the host to measure. It names a host but no port, so a server can be sent only to other such
-servers.
+The first line that a client sends is ``echo`` or JSON. After ``echo``, the server answers round trips. After JSON with
+the name of a host, the server measures the latency to the server of this kind on that host. The JSON names no port, so
+a client cannot make the server connect to other programs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Self
 from poseidon.kube.client.errors import one_line
 
 REQUEST_BYTES, ANSWER_BYTES = 32, 1024
-"""Bytes of request and answer, as in the netperf script of the proposal."""
+"""The bytes of a request and of an answer, as in the netperf script of the proposal."""
 
 MOST_SAMPLES = 100_000
 _LONGEST_LINE = 1024
@@ -28,12 +28,12 @@ _ANSWER = b"\0" * ANSWER_BYTES
 
 
 class MeasureError(Exception):
-    """A measurement has failed; the message says why."""
+    """The error for a failed measurement; the message says why it failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Percentiles of round-trip times in microseconds."""
+    """The percentiles of round-trip times in microseconds."""
 
     p50: float
     p90: float
@@ -41,7 +41,7 @@ class Latency:
 
 
 def percentiles(samples: Sequence[float]) -> Latency:
-    """Return percentiles of times by the nearest-rank method. Raises ``ValueError`` without samples."""
+    """Return the percentiles of times by the nearest-rank method; raise ``ValueError`` without samples."""
     if not samples:
         raise ValueError("no samples")
     ordered = sorted(samples)
@@ -57,9 +57,10 @@ async def measure(
     clock: Callable[[], float],
     patience: float = _PATIENCE,
 ) -> Latency:
-    """Return the latency to a server, from at most ``samples`` round trips within ``seconds``, at least one.
+    """Return the latency to a server, from one to ``samples`` round trips within ``seconds``.
 
-    ``clock`` is monotonic, in seconds. Raises ``MeasureError``, also when nothing is heard for ``patience`` seconds.
+    ``clock`` is monotonic, in seconds. Raises ``MeasureError``, also if the server takes more than ``patience`` seconds
+    longer than the measurement.
     """
     async with _connect(host, port, patience + seconds) as (reader, writer):
         return percentiles(await _round_trips(reader, writer, seconds, samples, clock))
@@ -75,7 +76,7 @@ async def _round_trips(
     _send_at_once(writer)
     writer.write(_ECHO)
     request = b"\0" * REQUEST_BYTES
-    # The first round trip is not counted: it fills caches of routes and neighbours, and waits for the server's accept.
+    # The first round trip is not counted, because it fills caches of routes and neighbours and waits for the server.
     writer.write(request)
     await reader.readexactly(ANSWER_BYTES)
     found: list[float] = []
@@ -89,7 +90,7 @@ async def _round_trips(
 
 
 async def ask(host: str, port: int, target: str, *, seconds: float, samples: int) -> Latency:
-    """Ask the server at ``host`` to measure the latency to the server at ``target``. Raises ``MeasureError``."""
+    """Return the latency that the server at ``host`` measures to the server at ``target``; raise ``MeasureError``."""
     order = {"measure": target, "seconds": seconds, "samples": samples}
     async with _connect(host, port, 2 * _PATIENCE + seconds) as (reader, writer):
         writer.write(json.dumps(order).encode() + b"\n")
@@ -105,7 +106,7 @@ async def ask(host: str, port: int, target: str, *, seconds: float, samples: int
 async def _connect(
     host: str, port: int, patience: float
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Connect within ``patience`` seconds. Raises ``MeasureError`` for any failure."""
+    """Open a connection for at most ``patience`` seconds; raise ``MeasureError`` for any failure."""
     try:
         async with asyncio.timeout(patience):
             reader, writer = await asyncio.open_connection(host, port)
@@ -119,7 +120,7 @@ async def _connect(
 
 
 class RoundTripServer:
-    """Answers requests at ``port`` until it is closed. ``clock`` is monotonic. Use as ``async with``."""
+    """A server, to be used with ``async with``, that answers requests at ``port``; ``clock`` is monotonic."""
 
     def __init__(self, host: str, port: int, *, clock: Callable[[], float], most_clients: int = 64) -> None:
         self._host = host
@@ -152,7 +153,7 @@ class RoundTripServer:
             return
         self._clients.add(writer)
         try:
-            # Malformed requests and broken connections of a client must not disturb the server.
+            # Malformed requests and broken connections of a client must not end the server.
             with contextlib.suppress(OSError, ValueError, asyncio.IncompleteReadError):
                 line = await reader.readline()
                 if line == _ECHO:
@@ -187,7 +188,7 @@ class RoundTripServer:
 
 
 def _send_at_once(writer: asyncio.StreamWriter) -> None:
-    """Turn off Nagle's algorithm, which would add a delay."""
+    """Turn off Nagle's algorithm, which would delay small packets."""
     connection: socket.socket = writer.get_extra_info("socket")
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 

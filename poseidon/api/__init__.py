@@ -1,4 +1,4 @@
-"""The Python interface: does what ``poseidon plan``, ``explain`` and ``audit`` do, for programs and notebooks.
+"""Provides a Python interface that does what ``poseidon plan``, ``explain`` and ``audit`` do, without a cluster.
 
     from poseidon import plan
     made = plan("nodes.yaml", "pods.yaml")

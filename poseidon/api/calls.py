@@ -1,4 +1,4 @@
-"""The functions ``plan``, ``explain`` and ``audit`` of the Python interface."""
+"""Provides the functions ``plan``, ``explain`` and ``audit`` of the Python interface."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from poseidon.api.reading import Config, Model, get_cluster
 from poseidon.api.results import AuditResult, ExplainResult, PlanResult
 
 HOT: Mapping[str, float] = MappingProxyType({"cpu": 80.0, "memory": 90.0})
-"""By resource, the percentage of use at which a node counts as hot."""
+"""The percentage of use of each resource above which a node counts as hot."""
 
 
 def plan(
@@ -26,14 +26,15 @@ def plan(
     kustomize: Sequence[str | Path] = (),
     strict: bool = False,
 ) -> PlanResult:
-    """Say which waiting pods would be bound to which nodes, and why the others would wait.
+    """Return which waiting pods would be bound to which nodes, and why the other pods would wait.
 
-    Takes the arguments of ``read``, or what it has returned. Raises ``InputError`` for input that cannot be used.
+    Takes the arguments of ``read``, or the cluster that ``read`` has returned. Raises ``InputError`` for input that
+    cannot be used.
 
     Args:
         objects: the cluster; see ``read``, also for ``config``, ``models``, ``now``, ``kustomize`` and ``strict``.
         scheduler_names: schedule only pods with these values of ``spec.schedulerName``; empty: all waiting pods.
-        move_cost: also say which running pods should move, if each move saves so many points; None: no pod moves.
+        move_cost: the points that a move of a running pod has to save; None: no pod moves.
     """
     from poseidon.offline.plan import make_plan
 
@@ -55,11 +56,12 @@ def explain(
     kustomize: Sequence[str | Path] = (),
     strict: bool = False,
 ) -> ExplainResult:
-    """Return for one pod, node by node, whether it may go there or why not, what each model charges, and what would
-    help.
+    """Return for each node whether a pod may run there, why not, and what each model charges.
 
-    Takes the arguments of ``read``, or what it has returned. Raises ``InputError`` for input that cannot be used, and
-    ``UnknownPodError`` for a pod that is not in it.
+    The result also names changes that would give the pod a node.
+
+    Takes the arguments of ``read``, or the cluster that ``read`` has returned. Raises ``InputError`` for input that
+    cannot be used, and ``UnknownPodError`` for a pod that is not in the input.
 
     Args:
         objects: the cluster; see ``read``, also for ``config``, ``models``, ``now``, ``kustomize`` and ``strict``.
@@ -89,18 +91,17 @@ def audit(
     kustomize: Sequence[str | Path] = (),
     strict: bool = False,
 ) -> AuditResult:
-    """Return which nodes moves could free, which nodes hold too much, which pods wait, and what would place these.
+    """Return which nodes moves could free, which nodes are overloaded, which pods wait, and what would place them.
 
-    Takes the arguments of ``read``, or what it has returned. Raises ``InputError`` for input that cannot be used.
+    Takes the arguments of ``read``, or the cluster that ``read`` has returned. Raises ``InputError`` for input that
+    cannot be used.
 
-    Args:
-        objects: the cluster; see ``read``, also for ``config``, ``models``, ``now``, ``kustomize`` and ``strict``.
-        tries: how many choices of nodes to free are tried at most, each by rounds of the solver.
-        most_moves: how many pods may move; None: any number.
-        move_cost: points that a move has to save.
-        hot: by resource, the percentage of measured use at which a node counts as hot.
-        local_data_may_go: also move pods with emptyDir or hostPath volumes.
-        note: receives lines about the progress, for people.
+    Args: objects: the cluster; see ``read``, also for ``config``, ``models``, ``now``, ``kustomize`` and ``strict``.
+        tries: the largest number of sets of nodes to free that are tried, each by rounds of the solver. most_moves: the
+        largest number of pods that may move; None: any number. move_cost: the points that a move has to save. hot: the
+        percentage of measured use, by resource, above which a node counts as hot. local_data_may_go: whether pods with
+        emptyDir or hostPath volumes may move, although they lose the data in these. note: a function that is called
+        with lines of text about the progress.
     """
     from poseidon.offline.audit.make_audit import make_audit
 

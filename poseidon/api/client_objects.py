@@ -1,4 +1,4 @@
-"""Turns objects of Kubernetes clients into dictionaries as files contain them, without importing a client."""
+"""Converts objects of Kubernetes clients into the dictionaries that files contain, without importing a client."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from poseidon.kube.api.kinds import BY_NAME
 
 _CLASS = re.compile(r"(V\d+(?:(?:alpha|beta)\d+)?)(\w+)")
-"""Names of the official client's classes: ``V1Pod``, ``V1beta1VolumeAttributesClass``."""
+"""The pattern of the official client's class names, such as ``V1Pod`` or ``V1beta1VolumeAttributesClass``."""
 
 
 def is_object(given: Any) -> bool:
-    """Return whether a value is an object or a List object of Kubernetes, not a Python list of objects."""
+    """Return whether a value is an object or a List object of Kubernetes, and not a Python list of objects."""
     return isinstance(given, Mapping) or _is_model(given) or callable(getattr(given, "to_dict", None))
 
 
 def is_from_cluster(given: Any) -> bool:
-    """Return whether an object, or a List, was read from a cluster with a client: then it has a resource version."""
+    """Return whether an object or a List was read from a cluster with a client, which gives it a resource version."""
     metadata = getattr(given, "metadata", None) if _is_model(given) else None
     return bool(getattr(metadata, "resource_version", None))
 
@@ -27,7 +27,7 @@ def is_from_cluster(given: Any) -> bool:
 def as_plain(given: Any) -> Any:
     """Return a value converted to new dictionaries, lists and texts.
 
-    Models of clients get the API version and kind of their classes; times become text.
+    Objects of clients get the API version and kind of their classes. Times become text.
     """
     plain = given
     if isinstance(given, Mapping):
@@ -44,7 +44,7 @@ def as_plain(given: Any) -> Any:
 
 
 def _plain_time(given: date) -> str:
-    """Return a time as the API writes it; a time without a zone counts as UTC."""
+    """Return a time in the form that the API uses; a time without a zone counts as UTC."""
     if not isinstance(given, datetime):
         return given.isoformat()
     moment = given if given.tzinfo else given.replace(tzinfo=UTC)
@@ -52,7 +52,7 @@ def _plain_time(given: date) -> str:
 
 
 def _is_model(given: Any) -> bool:
-    """Return whether a value is a model of the official client or of kubernetes_asyncio."""
+    """Return whether a value is an object of the official client or of kubernetes_asyncio."""
     return hasattr(type(given), "openapi_types") and hasattr(type(given), "attribute_map")
 
 

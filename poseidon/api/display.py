@@ -1,4 +1,4 @@
-"""Shows answers in notebooks and on terminals."""
+"""Shows results in notebooks and on terminals."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from contextlib import redirect_stdout
 from html import escape
 
 _HEIGHT = 620
-"""Pixels of a page's frame; the page scrolls within it."""
+"""The height of a page's frame in pixels; the page scrolls within the frame."""
 
 
 def frame_page(sentence: str, page: str) -> str:
     """Return HTML with a sentence and, in a frame, a self-contained page.
 
-    The page is in the frame's address, which keeps its styles and scripts apart from the notebook's. Where frames are
-    not shown, as on hosts of repositories, the sentence remains.
+    The frame's address contains the page, so that the page's styles and scripts do not affect the notebook. Web sites
+    that do not show frames, such as hosts of repositories, only show the sentence.
     """
     address = f"data:text/html;base64,{b64encode(page.encode()).decode()}"
     size = f'width="100%" height="{_HEIGHT}" style="border:0"'
@@ -24,7 +24,7 @@ def frame_page(sentence: str, page: str) -> str:
 
 
 def capture_text(show: Callable[[], None]) -> str:
-    """Return what ``show`` prints."""
+    """Return the text that ``show`` prints."""
     text = io.StringIO()
     with redirect_stdout(text):
         show()

@@ -1,4 +1,4 @@
-"""Errors of the Python interface for input that it cannot use."""
+"""Defines the error of the Python interface for input that it cannot use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from poseidon.manifests.loader import ManifestError
 
 
 class InputError(ValueError):
-    """Input that cannot be used. ``lines``: place, fault and remedy, as a command would print them."""
+    """The error for input that cannot be used; ``lines`` name place, fault and remedy, as a command prints them."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines = tuple(lines)
@@ -18,7 +18,7 @@ class InputError(ValueError):
 
 @contextmanager
 def input_errors() -> Iterator[None]:
-    """Turn a ``ManifestError`` of the enclosed code into an ``InputError``."""
+    """Raise an ``InputError`` instead of a ``ManifestError`` of the enclosed code."""
     try:
         yield
     except ManifestError as error:

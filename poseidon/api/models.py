@@ -1,4 +1,4 @@
-"""Uses cost models that a program defines, such as a class in a notebook."""
+"""Lets a program, such as a notebook, use cost models that it defines itself."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ class UseModel:
     """A cost model to plan with, with its weight (1 to 1000) and arguments."""
 
     model: type
-    """The class; ``cost_models.interface`` describes it."""
+    """The class of the cost model; ``cost_models.interface`` describes its methods."""
     weight: int = 1
-    """How much its points count."""
+    """The weight by which the model's points are multiplied."""
     args: Mapping[str, Any] = field(default_factory=dict)
-    """Keyword arguments of its constructor."""
+    """The keyword arguments of the model's constructor."""
 
 
 def name_classes(models: Iterable[type | UseModel] | type | UseModel) -> dict[str, UseModel]:
     """Return models by name; a single model may be given without a list.
 
-    Raises ``InputError`` for classes that are no models, or have no name of their own.
+    Raises ``InputError`` for classes that are no models or have no name, and for two models of one name.
     """
     found: dict[str, UseModel] = {}
     for each in [models] if isinstance(models, (type, UseModel)) else models:
         used = each if isinstance(each, UseModel) else UseModel(each)
-        model: Any = used.model  # the caller's object, which may be anything
+        model: Any = used.model  # the caller's object, which may have any type
         name = getattr(model, "name", None)
         if not isinstance(model, type) or not isinstance(name, str) or not name:
             what = "give classes with a name and a kind, as cost_models.interface.BaseModel says"
@@ -46,9 +46,9 @@ def name_classes(models: Iterable[type | UseModel] | type | UseModel) -> dict[st
 
 
 def add_models(document: Mapping[str, Any], models: Mapping[str, UseModel]) -> dict[str, Any]:
-    """Return the configuration with ``models``: policies replace its own, overlays are added to its own.
+    """Return the configuration with ``models``: a policy replaces the configuration's policy, overlays are added.
 
-    A model that the configuration names already is used as stated there.
+    A model that the configuration already names is used with the weight and arguments stated there.
     """
     changed = dict(document)
     overlays = list(changed.get("costModels") or ())
@@ -71,9 +71,9 @@ def add_models(document: Mapping[str, Any], models: Mapping[str, UseModel]) -> d
 
 
 def check_answers(model: type) -> type:
-    """Return a subclass of a model that checks its answers, and raises ``InputError`` for wrong ones.
+    """Return a subclass of a model that checks its answers, and raises ``InputError`` for wrong answers.
 
-    Without the check, a mistake in a model would cause an error somewhere in the solver, or wrong figures.
+    Without the check, a mistake in a model would cause an error elsewhere in the solver, or wrong figures.
     """
     assess = getattr(model, "assess", None)
     if not callable(assess):
@@ -92,7 +92,7 @@ def check_answers(model: type) -> type:
 
 
 def _find_fault(answer: Any, shapes: int, machines: int) -> str | None:
-    """Return what is wrong with an answer of ``assess`` for so many shapes and machines, None if nothing is."""
+    """Return the fault of an answer of ``assess`` for so many shapes and machines, None if there is none."""
     if not hasattr(answer, "raw"):
         return f"returned {type(answer).__name__}; return Assessment(raw=...)"
     raw, rows = answer.raw, f"one row for each of {shapes} shapes, one column for each of {machines} machines"

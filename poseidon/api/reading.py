@@ -1,4 +1,4 @@
-"""Reads a cluster from files, text, dictionaries and objects of Kubernetes clients."""
+"""Reads a cluster from files, texts, dictionaries and objects of Kubernetes clients."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _ENDLESS = "contains itself, or is nested too deeply; give each part of it once"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ReadCluster:
-    """A cluster that was read, with configuration and time, for ``plan``, ``explain`` and ``audit``."""
+    """A cluster for ``plan``, ``explain`` and ``audit``: the objects that were read, the configuration and the time."""
 
     manifests: Manifests
-    """Its objects."""
+    """The objects of the cluster."""
     configuration: BridgeConfiguration
-    """Both parts of the configuration."""
+    """Both parts of the configuration, for the bridge and for the solver."""
     now: float
-    """The time to schedule at, in seconds since the epoch."""
+    """The time at which pods are scheduled, in seconds since the epoch."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Lines for people about parts of the input that are doubtful but usable."""
+        """Lines of text about parts of the input that are doubtful but usable."""
         return (*_find_missing_nodes(self.manifests), *self.manifests.warnings)
 
     def __repr__(self) -> str:
@@ -56,17 +56,19 @@ def read(
     kustomize: Sequence[str | Path] = (),
     strict: bool = False,
 ) -> ReadCluster:
-    """Read a cluster once, for several questions about it. Raises ``InputError`` with all defects together.
+    """Read a cluster once for several calls of ``plan``, ``explain`` and ``audit``.
+
+    Raises ``InputError`` with all defects together.
 
     Args:
         objects: in any mixture: paths of files and folders (``str`` without a line break, or ``Path``), YAML or JSON
             text (``str`` or ``bytes``), objects and Lists as dictionaries, models and lists of the ``kubernetes``
-            client, and lists of all these. ``plan`` and the others take the same.
+            client, and lists of all these. ``plan``, ``explain`` and ``audit`` accept the same.
         config: the configuration of both programs: a path, or the file's content as a dictionary.
         models: classes of cost models to use beside the configuration's, or ``UseModel`` for a weight and arguments.
-        now: the time to schedule at, the present by default.
-        kustomize: folders of kustomizations, which are built for further objects.
-        strict: refuse an object that is given twice with different contents; otherwise the last one counts.
+        now: the time at which pods are scheduled, the present time by default.
+        kustomize: folders of kustomizations, which are built to get further objects.
+        strict: whether an object given twice with different contents is an error; otherwise the last one counts.
     """
     return read_given(
         _list_given(objects, ""), config=config, models=models, now=now, kustomize=kustomize, strict=strict
@@ -100,7 +102,7 @@ def read_given(
 
 
 def get_cluster(objects: Sequence[Any], options: Mapping[str, Any]) -> tuple[ReadCluster, tuple[str, ...]]:
-    """Return the cluster, which was read before or is read now, and its warnings if it is read now."""
+    """Return a cluster that was read before or is read now, and the warnings of reading it now."""
     if len(objects) == 1 and isinstance(objects[0], ReadCluster):
         if any(each not in (None, (), False) for each in options.values()):
             raise TypeError(
@@ -124,7 +126,7 @@ def _configure(config: Config, models: Iterable[Model] | Model) -> BridgeConfigu
 
 
 def _list_given(objects: Iterable[Any], where: str) -> Iterator[Given]:
-    """Yield the given input in the loader's types; ``where``: position of a list within the input, "" at the top."""
+    """Yield the input in the loader's types; ``where`` is the position of a list in the input, "" at the top."""
     for number, each in enumerate(objects, 1):
         place = f"{where}[{number}]" if where else f"input {number}"
         if place.count("[") > _DEEPEST_LIST:
@@ -152,21 +154,21 @@ def _read_object(given: Any, place: str) -> Any:
 
 
 def _is_text(given: str) -> bool:
-    """Return whether a string is the text of an object, not the name of a file."""
+    """Return whether a string is the text of an object and not the name of a file."""
     return "\n" in given or "\0" in given or given.lstrip().startswith("{") or ": " in given
 
 
 def _as_seconds(now: float | datetime | None) -> float:
-    """Return seconds since the epoch, by default now; a time without a zone counts as UTC."""
+    """Return a time in seconds since the epoch, the present time by default; a time without a zone counts as UTC."""
     if isinstance(now, datetime):
         return (now if now.tzinfo else now.replace(tzinfo=UTC)).timestamp()
     return time.time() if now is None else float(now)
 
 
 def _find_missing_nodes(manifests: Manifests) -> Iterator[str]:
-    """Yield a line if the input holds no nodes, so that no pod can be placed.
+    """Yield a line if the input contains no nodes although it needs some.
 
-    Applications and groups without pods need no nodes.
+    Without nodes, no pod can be placed. Input that only contains objects for models needs no nodes.
     """
     if not manifests.nodes and (manifests.pods or not manifests.for_models):
         what = (

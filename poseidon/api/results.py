@@ -1,4 +1,4 @@
-"""Results of ``plan``, ``explain`` and ``audit``: frozen dataclasses, also as dictionaries, frames and pages."""
+"""Defines the results of ``plan``, ``explain`` and ``audit``, which can become dictionaries, data frames and pages."""
 
 from __future__ import annotations
 
@@ -19,32 +19,35 @@ Row = dict[str, Any]
 
 
 class Answer:
-    """The methods of all answers, in addition to their own fields."""
+    """The methods that all results have in addition to their own fields."""
 
     __slots__ = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the documented JSON object."""
+        """Return the result as the JSON object that the documentation describes."""
         raise NotImplementedError
 
     def tables(self) -> dict[str, list[Row]]:
-        """Return the rows of the answer's tables by name, the most important table first."""
+        """Return the rows of the result's tables by name of the table, the most important table first."""
         raise NotImplementedError
 
     def summarize(self) -> str:
-        """Return the answer in one sentence."""
+        """Return the result in one sentence."""
         raise NotImplementedError
 
     def to_html(self) -> str:
-        """Return a self-contained web page with the dashboard's charts."""
+        """Return a self-contained web page with the charts of the dashboard."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer as the command prints it with ``-o json``."""
+        """Return the result as the command prints it with ``-o json``."""
         return self.as_json()
 
     def to_pandas(self, table: str = "") -> pd.DataFrame:
-        """Return one of ``tables`` as a frame, by default the first. Raises ``ImportError`` where pandas is missing."""
+        """Return one of ``tables`` as a pandas data frame, the first one by default.
+
+        Raises ``ImportError`` if pandas is not installed.
+        """
         try:
             import pandas as pd
         except ModuleNotFoundError:
@@ -63,7 +66,7 @@ class Answer:
         return f"<{type(self).__name__}: {self.summarize()}>"
 
     def _repr_html_(self) -> str:
-        """Return HTML for notebooks: the sentence, and the page in a frame."""
+        """Return HTML for notebooks: the result in one sentence, and its page in a frame."""
         from poseidon.api.display import frame_page
 
         return frame_page(self.summarize(), self.to_html())
@@ -74,7 +77,7 @@ class NetworkDrawing:
     """A picture of the network of a plan's first round, which notebooks show as the value of a cell."""
 
     svg: str
-    """The picture."""
+    """The picture in the format SVG."""
 
     def save(self, path: str | Path) -> None:
         """Write the picture to a file."""
@@ -85,20 +88,20 @@ class NetworkDrawing:
 
 
 class PlanResult(Plan, Answer):
-    """The answer of ``plan``: fields of ``Plan``, such as ``bindings``, ``pending``, ``preemptions`` and ``nodes``."""
+    """The result of ``plan``, with the fields of ``Plan``, such as ``bindings``, ``pending`` and ``preemptions``."""
 
     __slots__ = ()
     __repr__ = Answer.__repr__
 
     @classmethod
     def of_plan(cls, plan: Plan, unseen: tuple[str, ...]) -> PlanResult:
-        """Return a plan whose warnings begin with those of reading the input (``unseen``)."""
+        """Return a plan whose warnings begin with ``unseen``, the warnings of reading the input."""
         return cls(**{**_content(plan), "warnings": (*unseen, *plan.warnings)})
 
     def draw_network(self, title: str = "The network of the first round") -> NetworkDrawing:
         """Draw the network of the first round, with its cheapest flow and the cost of every arc.
 
-        Raises ``ValueError`` for a network that is too large to be drawn, or if there was nothing to place.
+        Raises ``ValueError`` for a network that is too large to be drawn, or if the plan had no pods to place.
         """
         if self.draw is None:
             raise ValueError("this plan does not hold its network")
@@ -130,13 +133,13 @@ class PlanResult(Plan, Answer):
         return {"pods": pods, "nodes": nodes, "groups": groups, "moves": moves}
 
     def summarize(self) -> str:
-        """Return how many pods get a node and how many do not."""
+        """Return a sentence with the numbers of pods that get a node and that do not."""
         waits = len(self.waiting)
         more = f", {waits:,} of them once others have made way" if waits else ""
         return f"{format_count(len(self.bindings), 'pod')} bound{more}, {len(self.pending):,} pending"
 
     def to_html(self) -> str:
-        """Return a self-contained web page: figures, why pods wait, how full nodes are, and all tables."""
+        """Return a self-contained web page with figures, the reasons why pods wait, and all tables."""
         from poseidon.ui.report import report_page
         from poseidon.ui.views.plan import plan_report
 
@@ -150,18 +153,18 @@ class PlanResult(Plan, Answer):
 
 
 class ExplainResult(PodExplanation, Answer):
-    """The answer of ``explain``: fields of ``PodExplanation``, such as ``nodes``, ``standing`` and ``cures``."""
+    """The result of ``explain``, with the fields of ``PodExplanation``, such as ``nodes`` and ``cures``."""
 
     __slots__ = ()
     __repr__ = Answer.__repr__
 
     @classmethod
     def of_explanation(cls, explained: PodExplanation, unseen: tuple[str, ...]) -> ExplainResult:
-        """Return an explanation with the lines ``unseen`` before its own warnings."""
+        """Return an explanation whose warnings begin with ``unseen``, the warnings of reading the input."""
         return cls(**{**_content(explained), "warnings": (*unseen, *explained.warnings)})
 
     def tables(self) -> dict[str, list[Row]]:
-        """Return tables of nodes, with a column for each model's points, and of cures."""
+        """Return tables of nodes, with a column of points for each model, and of cures."""
         nodes = [
             {
                 "node": name,
@@ -176,7 +179,7 @@ class ExplainResult(PodExplanation, Answer):
         return {"nodes": nodes, "cures": cures}
 
     def summarize(self) -> str:
-        """Return what becomes of the pod."""
+        """Return a sentence that says what happens to the pod."""
         return describe_outcome(self)[0]
 
     def to_html(self) -> str:
@@ -193,18 +196,18 @@ class ExplainResult(PodExplanation, Answer):
 
 
 class AuditResult(Audit, Answer):
-    """The answer of ``audit``: fields of ``Audit``, such as ``freed``, ``moves``, ``costs`` and ``cures``."""
+    """The result of ``audit``, with the fields of ``Audit``, such as ``freed``, ``moves``, ``costs`` and ``cures``."""
 
     __slots__ = ()
     __repr__ = Answer.__repr__
 
     @classmethod
     def of_audit(cls, audit: Audit, unseen: tuple[str, ...]) -> AuditResult:
-        """Return an audit with the lines ``unseen`` before its own warnings."""
+        """Return an audit whose warnings begin with ``unseen``, the warnings of reading the input."""
         return cls(**{**_content(audit), "warnings": (*unseen, *audit.warnings)})
 
     def tables(self) -> dict[str, list[Row]]:
-        """Return the findings by kind, named as in ``to_dict``."""
+        """Return the audit's findings by kind, with the names that ``to_dict`` uses."""
         found = self.as_json()
         room, costs = found["consolidation"], found["costs"] or {"moves": [], "frontier": []}
         return {

@@ -1,1 +1,1 @@
-"""The bridge's part of the configuration."""
+"""Contains the bridge's part of the configuration."""

@@ -1,4 +1,4 @@
-"""Reads the bridge's part of the configuration, whose sections are defined beside the code that uses them."""
+"""Reads the bridge's part of the configuration, whose sections are defined next to the code that uses them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ Arguments = TypeVar("Arguments", bound=Section)
 _MODEL_BY_ARGUMENTS: Mapping[type[Section], str] = MappingProxyType(
     {NetworkArguments: "network_overhead", TreeArguments: "topology"}
 )
-"""Arguments of cost models that the bridge uses too, by model: they name objects that only the bridge reads."""
+"""The arguments that the bridge also uses, with their cost model; they name objects that only the bridge reads."""
 
 _ANY = "*"
-"""Entry of ``scheduler_names`` that stands for every name."""
+"""The entry of ``scheduler_names`` that means every name."""
 
 SchedulerName: TypeAlias = Annotated[StrictStr, Field(min_length=1)]
 
@@ -54,15 +54,16 @@ _NAMES = WithJsonSchema(
 
 
 def _accept_shorthand(value: object) -> object:
-    """Return a single text, such as ``schedulerNames: "*"``, as a list with that text."""
+    """Return a list with the value if the configuration gives a single text, such as ``schedulerNames: "*"``."""
     return [value] if isinstance(value, str) else value
 
 
 class StreamOptions(Section):
     """The section ``stream``: when the bridge replaces its stream to the solver.
 
-    ``silence_timeout`` (60 s): how long the oldest batch of events may go unacknowledged. After that the solver counts
-    as hanging, and a new stream with a full snapshot begins. At least 1 s, as opening a large round takes some time.
+    ``silence_timeout`` (60 s): how long the solver may take to acknowledge the oldest batch of events. After this time
+    the bridge assumes that the solver hangs, and opens a new stream with a full snapshot. The timeout is at least 1 s,
+    because opening a large round takes some time.
     """
 
     silence_timeout: Annotated[
@@ -74,7 +75,7 @@ class StreamOptions(Section):
 
 
 class BridgeConfiguration(Document):
-    """The parts of the configuration that the bridge uses. ``scheduler_names`` may contain ``*`` for every name."""
+    """The parts of the configuration that the bridge uses; ``scheduler_names`` may contain ``*`` for every name."""
 
     scheduler_names: Annotated[
         tuple[SchedulerName, ...], BeforeValidator(_accept_shorthand), Field(min_length=1), _NAMES
@@ -98,18 +99,18 @@ class BridgeConfiguration(Document):
 
     @property
     def all_cost_models(self) -> tuple[ModelSection, ...]:
-        """The overlays of all profiles, first the overlays of pods without a profile."""
+        """The overlays of all profiles, after the overlays for pods without a profile."""
         own = (each for profile in self.profiles for each in profile.cost_models or ())
         return (*self.cost_models, *own)
 
     def arguments(self, kind: type[Arguments]) -> Arguments:
-        """Return the arguments of the cost model that ``kind`` belongs to; defaults if the model is not configured."""
+        """Return the arguments of the cost model that ``kind`` belongs to, the defaults if it is not configured."""
         models = (each.args for each in self.all_cost_models if each.name == _MODEL_BY_ARGUMENTS[kind])
         return _read(kind, next(models, {}))
 
 
 def load(path: Path | None) -> BridgeConfiguration:
-    """Read and check the bridge's part of a configuration file; None gives the defaults.
+    """Read and check the bridge's part of a configuration file; return the defaults for None.
 
     Cost models need not be installed, and are not checked. Raises ``ConfigurationError``.
     """
@@ -117,9 +118,9 @@ def load(path: Path | None) -> BridgeConfiguration:
 
 
 def argument_faults(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the faults of a raw document in profiles' scheduler names, and in arguments that the bridge uses.
+    """Yield the faults of a document in the profiles' scheduler names, and in the arguments that the bridge uses.
 
-    The arguments' models need not be installed.
+    The cost models of these arguments need not be installed.
     """
     profiles = [each for each in _list(document.get("profiles")) if isinstance(each, Mapping)]
     places = {
@@ -149,7 +150,7 @@ def argument_faults(document: Mapping[str, Any]) -> Iterator[str]:
 def _list_arguments(
     places: Mapping[str, Mapping[str, Any]], model: str
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield (place, arguments) of each use of a cost model in parts of a document."""
+    """Yield the place and the arguments of each use of a cost model in the parts of a document."""
     for where, part in places.items():
         for each in _list(part.get("costModels")):
             if isinstance(each, Mapping) and each.get("name") == model:
