@@ -29,7 +29,7 @@ class _Open(NamedTuple):
 
 
 class BindingTraces:
-    """Creates a span for each traced binding, from the arrival of its round to the end of the binding.
+    """A tracer that creates a span for each traced binding, from the arrival of its round to the end of the binding.
 
     ``wall_ns`` returns nanoseconds since the epoch.
     """
@@ -40,7 +40,7 @@ class BindingTraces:
         self._open: dict[str, _Open] = {}
 
     def round_arrived(self, result: pb.RoundResult) -> None:
-        """Begin to trace the first bindings that a round asks for."""
+        """Begin to trace the first bindings that a round orders."""
         placed = [delta.task for delta in islice(_places(result), MOST_OF_A_ROUND)]
         if not placed:
             return
@@ -50,7 +50,7 @@ class BindingTraces:
         now = self._wall_ns()
         for task in placed:
             self._open[task] = _Open(parent, now, result.round)
-        while len(self._open) > _MOST_OPEN:  # Their pods were never bound; the oldest goes first.
+        while len(self._open) > _MOST_OPEN:  # Their pods were never bound; the oldest is removed first.
             del self._open[next(iter(self._open))]
 
     def binding_ended(self, outcome: BindOutcome) -> None:

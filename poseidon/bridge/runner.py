@@ -360,7 +360,7 @@ def _patient(options: BridgeOptions) -> BridgeConfiguration:
 
 
 async def _wait_at_most(seconds: float, work: Awaitable[object]) -> None:
-    """Wait for something, but no longer than ``seconds``."""
+    """Wait for the end of ``work``, but no longer than ``seconds``."""
     try:
         await asyncio.wait_for(work, seconds)
     except TimeoutError:

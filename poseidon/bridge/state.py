@@ -346,7 +346,7 @@ class BridgeState(Stores):
     # --- messages to the solver, and actions -------------------------------------------------------------
 
     def snapshot(self) -> list[pb.Event]:
-        """Return the whole state, for a solver that knows nothing; later events are changes of it.
+        """Return the whole state, for a solver without any state; later events are changes of this state.
 
         Pods that are being bound appear as assumed on their nodes.
         """

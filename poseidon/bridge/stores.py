@@ -58,8 +58,8 @@ class Stores:
 
     ``needs`` are the data that the solver's cost models read, as named in the protocol's message ``Welcome``.
     ``applications`` is None if no cost model reads applications and networks. The solver gets ``first_records`` before
-    tasks, ``custom_records`` after them. ``actions`` wait to be carried out. ``quarantine`` remembers objects that
-    could not be handled. ``clock`` is monotonic, ``wall`` returns seconds since the epoch.
+    tasks, ``custom_records`` after them. ``actions`` wait to be carried out. ``quarantine`` records objects that could
+    not be handled. ``clock`` is monotonic, ``wall`` returns seconds since the epoch.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ All clients read the cluster again at that moment, so each waits for a random pa
 
 
 class Supervisor:
-    """Runs one bridge after another; asks the solver for its needs before each.
+    """The loop that runs one bridge after another, and asks the solver for its needs before each.
 
     The solver's needs may change later: after an upgrade, with a new configuration, or because it did not answer at
     first. The solver then gets no snapshot. Instead the bridge ends as on SIGTERM: it finishes the bindings under way,

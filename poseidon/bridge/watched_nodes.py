@@ -18,7 +18,7 @@ KIND = "nodes"
 
 
 class WatchedNodes:
-    """Receives changes of nodes and updates ``stores``."""
+    """The receiver of changes of nodes, which updates ``stores``."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores

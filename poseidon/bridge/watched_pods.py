@@ -30,7 +30,7 @@ RUNNING = "Running"
 
 
 class WatchedPods:
-    """Receives changes of pods and updates ``stores``.
+    """The receiver of changes of pods, which updates ``stores``.
 
     ``ours`` are the values of ``spec.schedulerName`` that this scheduler places ("*": all). ``clock`` is
     monotonic.
@@ -111,7 +111,7 @@ class WatchedPods:
         self._settle()
 
     def take_again(self, pods: Sequence[tuple[str, Pod]]) -> None:
-        """Translate these pods, given with their uids, again, because something that affects them has changed."""
+        """Translate these pods, given with their uids, again, because objects that affect them have changed."""
         self._take_again(pods)
         self._settle()
 

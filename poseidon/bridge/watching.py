@@ -19,7 +19,7 @@ from poseidon.metrics_sources.all_sources import Utilisation
 
 
 class Watching:
-    """Feeds ``state`` from the API server and from sources of measured use; calls ``changed`` afterwards.
+    """The watches that update ``state`` from the API server and sources of measured use, and then call ``changed``.
 
     Owners of pods are followed once ``follow_owners`` is called, because a gang's size depends on its owner's pods.
     ``network`` is the controller of applications and networks, None if no cost model uses them.

@@ -55,7 +55,7 @@ _SHOWN = 200
 
 
 class Writers:
-    """Carries out actions (bindings with ``binder``), reports the outcomes to ``state``, then calls ``changed``.
+    """The writers that carry out actions (bindings with ``binder``), report outcomes to ``state`` and call ``changed``.
 
     ``served`` returns the path at which this API server serves a collection, by the path of its preferred version.
     ``traces`` create spans of bindings. In a dry run, actions are only logged, and bindings stay under way for ever, so
@@ -137,7 +137,7 @@ class Writers:
         }
 
     def dispatch(self, actions: Iterable[Action]) -> None:
-        """Queue actions. If an action cannot be queued, the others are queued nevertheless."""
+        """Queue actions. If an action cannot be queued, the other actions are queued nevertheless."""
         for action in actions:
             try:
                 if self._dry_run:

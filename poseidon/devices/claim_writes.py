@@ -37,7 +37,7 @@ class ClaimProgress:
     writing: DeviceClaimWrite | None = None
     """The write under way."""
     look_at: float | None = None
-    """When to try a failed write again, by the monotonic clock; None if no write has failed."""
+    """The time to try a failed write again, by the monotonic clock; None if no write has failed."""
 
     @property
     def allocation(self) -> Json | None:
@@ -55,7 +55,7 @@ class ClaimProgress:
 
 
 class ClaimWrites:
-    """Decides what is written into each ResourceClaim next, and follows how each write ends.
+    """The next write of each ResourceClaim, and the outcomes of these writes.
 
     ``find`` returns a claim (``namespace/name``) as the API server shows it, None if unknown. ``find_report`` returns
     what else must be written with a claim: see ``DeviceClaimWrite.report``.
@@ -77,7 +77,7 @@ class ClaimWrites:
 
     @property
     def has_news(self) -> bool:
-        """Whether ``take_writes`` or ``take_ended`` has something to return."""
+        """Whether ``take_writes`` or ``take_ended`` has results to return."""
         return bool(self._writes or self._ended)
 
     def take_writes(self) -> list[DeviceClaimWrite]:

@@ -40,7 +40,7 @@ class ResourceRequests(NamedTuple):
 
 
 class ExtendedResources:
-    """Keeps which extended resources devices provide, and which waiting pods request them.
+    """The extended resources that devices provide, and the waiting pods that request them.
 
     If a node states a resource among its own, devices do not provide that resource. ``list_offering`` returns the nodes
     that state a resource.

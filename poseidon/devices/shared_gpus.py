@@ -43,7 +43,7 @@ TURN_SECONDS = 300.0
 
 @dataclass(slots=True)
 class SharedGpus:
-    """Translates one project's shared GPUs: nodes' devices into slices, pods' requests into claims.
+    """A translation of one project's shared GPUs: nodes' devices into slices, pods' requests into claims.
 
     If the project's device plugin needs it, pods are bound to a node one after another, each in its *turn*.
     """
@@ -67,7 +67,7 @@ class SharedGpus:
     _sizes: Counter[int] = field(default_factory=Counter)
     """By amount of memory: how many GPUs of all nodes have it."""
     _pods: dict[str, Pod] = field(default_factory=dict)
-    """By uid: pods that ask for GPUs."""
+    """The pods that request GPUs, by uid."""
     _turns: dict[str, tuple[str, float]] = field(default_factory=dict)
     """By node: the claim of the pod that is being bound now, and since when (seconds since the epoch)."""
 

@@ -58,7 +58,7 @@ class DeviceState:
 
     @property
     def has_news(self) -> bool:
-        """Whether one of the methods named ``take_`` has something to return."""
+        """Whether one of the methods named ``take_`` has results to return."""
         return bool(self._changed or self._affected or self._settled or self._writes.has_news)
 
     # --- changes of claims and pods ------------------------------------------------------------------------

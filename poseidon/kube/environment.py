@@ -89,4 +89,4 @@ class Environment:
     reflector: ReflectorOptions = ReflectorOptions()
     """Sizes and times of all reflectors."""
     rewinds: Rewinds = field(default_factory=Rewinds)
-    """Counts how often the server has gone back to an older state."""
+    """The counter of the server's returns to an older state."""

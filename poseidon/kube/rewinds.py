@@ -10,21 +10,21 @@ import asyncio
 
 
 class Rewinds:
-    """Counts how often an API server has gone back to an older state, for all parts that read it. Not thread-safe."""
+    """The number of times that an API server has returned to an older state. Not thread-safe."""
 
     def __init__(self) -> None:
         self.count = 0
-        """How often the server has gone back."""
+        """The number of times that the server has returned to an older state."""
         self._noted = asyncio.Event()
 
     def note(self) -> None:
-        """Record that the server has gone back, so that all copies of its objects may be wrong."""
+        """Record that the server has returned to an older state, so that all copies of its objects may be wrong."""
         self.count += 1
         self._noted.set()
         self._noted = asyncio.Event()
 
     async def wait_beyond(self, count: int) -> int:
-        """Wait until the server has gone back more than ``count`` times; return how often it has."""
+        """Wait until the server has returned to an older state more than ``count`` times; return how often it has."""
         while self.count <= count:
             await self._noted.wait()
         return self.count

@@ -51,7 +51,7 @@ class _Offer(NamedTuple):
 
 
 class BindCheck:
-    """Checks whether a node still takes a pod of a class, by the solver's rules.
+    """A check whether a node still accepts a pod of a class, by the solver's rules.
 
     The rules are: capacity, cordon, readiness, and taints except ``PreferNoSchedule``. Selectors are not checked again,
     because labels of nodes change seldom.

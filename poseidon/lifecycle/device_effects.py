@@ -23,7 +23,7 @@ from poseidon.pods.tasks import Task
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeviceEffects:
-    """Applies changes of device claims (``devices``) to tasks, records and placements."""
+    """The effects of changes of device claims (``devices``) on tasks, records and placements."""
 
     devices: DeviceState
     """Claims of devices, and which pods use them."""

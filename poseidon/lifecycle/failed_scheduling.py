@@ -50,7 +50,7 @@ class AnnouncementOptions(Section):
 
 
 class PendingReasons:
-    """Decides which reasons of pending pods are reported, and when, and adds the reports to ``actions``."""
+    """The reports of pending pods' reasons, which are added to ``actions`` when they are due."""
 
     def __init__(
         self,

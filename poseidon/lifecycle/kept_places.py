@@ -47,7 +47,7 @@ _LONGEST = 600.0
 
 
 class NominationRecords:
-    """Keeps a record of each nominated pod in ``records``, until the pod is bound or loses its place.
+    """The records of nominated pods in ``records``, each kept until the pod is bound or loses its place.
 
     ``nominated`` are the uids of nominated pods of this scheduler. Such a pod stays there until ``end``, even if it
     gets another node, because victims have left for it.
@@ -114,9 +114,9 @@ class _Kept(Struct):
     node: str
     """The node on which capacity is reserved."""
     since: float
-    """When the reservation began."""
+    """The time when the reservation began."""
     until: float
-    """When the reservation ends if no replacement comes."""
+    """The time when the reservation ends if no replacement is created."""
     going: bool = False
     """Whether the moved pod is being deleted, so that a replacement may come."""
     gone: bool = False
@@ -147,7 +147,7 @@ class _Meant(Struct):
 
 
 class KeptPlaces:
-    """Reserves nodes for replacements of moved pods.
+    """The nodes that are reserved for replacements of moved pods.
 
     ``wall`` returns seconds since the epoch; ``records`` get the reservations.
 

@@ -21,7 +21,7 @@ _NAMED = 3
 
 
 class Dependencies:
-    """Holds tasks back until all tasks that they depend on are bound or deleted."""
+    """The tasks that are held back until all tasks that they depend on are bound or deleted."""
 
     def __init__(self) -> None:
         self._unmet: dict[str, set[str]] = {}
@@ -65,7 +65,7 @@ class Dependencies:
 
 @dataclass(slots=True, eq=False, repr=False)
 class PendingBindings:
-    """Binds placed pods once they need not wait any longer, and reports the outcomes to the solver.
+    """The placed pods, which are bound once they need not wait any longer; the solver gets the outcomes.
 
     If victims must leave the node, the pod is bound once they are deleted. If the pod depends on other pods, it is
     bound after them. The pod's claims are bound before the pod. While victims leave or claims are bound, the pod's

@@ -19,7 +19,7 @@ from poseidon.kube.api.metadata import PodRef
 from poseidon.pods.tasks import Task
 
 CAPACITY = 50_000
-"""Number of steps that are remembered, for all pods together; about 5 MB."""
+"""The number of steps that are kept, for all pods together; about 5 MB."""
 
 
 class Phase(Enum):
@@ -180,7 +180,7 @@ class SentState(NamedTuple):
     """The state of a task as last sent to a solver."""
 
     machine: str
-    """Its machine, "" while it is pending."""
+    """The task's machine, "" while the task is pending."""
     task_class: int
     """Number of its class."""
     job: str
@@ -188,7 +188,7 @@ class SentState(NamedTuple):
     priority: int
     """Value of its PriorityClass."""
     initialized: float = 0.0
-    """When the pod was initialized, in seconds since the epoch; 0: not yet, or no cost model needs it."""
+    """The time when the pod was initialized, in seconds since the epoch; 0: not yet, or no cost model needs it."""
     group_priority: int | None = None
     """Priority of its group, which decides between pods of equal priority; None without a group."""
     spread: str = ""
@@ -209,13 +209,13 @@ class PodRecord(Struct, eq=False, gc=False):
     schedulable: bool
     """Whether this scheduler may place it now."""
     phase: Phase = Phase.HELD
-    """Its phase in the lifecycle."""
+    """The pod's phase in the lifecycle."""
     node: str = ""
-    """Its node according to the API server, "" if none."""
+    """The pod's node according to the API server, "" if none."""
     binding: str = ""
     """The node that this process binds it to, or has bound it to, "" if none."""
     sent: SentState | None = None
-    """Its state as last sent on the present stream, None if not sent."""
+    """The pod's state as last sent on the present stream, None if not sent."""
     message: str = ""
     """The last reported reason why it is unschedulable, "" if none was."""
     group_wait: str = ""
@@ -233,7 +233,7 @@ class PodRecord(Struct, eq=False, gc=False):
     fault: str = ""
     """Why it could not be handled, "" if it could."""
     announced_at: float = float("-inf")
-    """When ``message`` was reported, in seconds of the monotonic clock."""
+    """The time when ``message`` was reported, in seconds of the monotonic clock."""
     said_here: bool = False
     """Whether this process reported ``message``, rather than an earlier process or the leader."""
     asked_to_leave: bool = False

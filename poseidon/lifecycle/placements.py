@@ -35,7 +35,7 @@ _UNSUPPORTED = "this driver can neither move running pods nor do what it does no
 
 @dataclass(slots=True, eq=False, repr=False)
 class Placements:
-    """Decides which bindings are posted after a round, and reports to the solver the outcomes of its deltas."""
+    """The decisions which bindings are posted after a round, and the reports of a round's outcomes to the solver."""
 
     tasks: PodRecords
     """The pods for the solver."""

@@ -206,7 +206,7 @@ class PodRecords:
 
     @property
     def changed(self) -> bool:
-        """Whether something may have to be sent to the solver."""
+        """Whether there may be changes to send to the solver."""
         return bool(self._changed or self._removed or self._to_resync)
 
     @property

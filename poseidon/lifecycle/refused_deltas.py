@@ -50,7 +50,7 @@ _WARNED_OF = _SUSPICIOUS | {Reason.RATE}
 
 
 class Refusals:
-    """Counts refused deltas by kind and reason; ``counts`` has those since ``take_counts``."""
+    """The numbers of refused deltas by kind and reason; ``counts`` are the numbers since ``take_counts``."""
 
     def __init__(self) -> None:
         self.suspicious = 0
@@ -74,7 +74,7 @@ class Refusals:
 
 
 class Distrust:
-    """Counts the rounds of one stream that contain suspicious requests. ``clock`` is monotonic."""
+    """The number of rounds of one stream that contain suspicious requests; ``clock`` is monotonic."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

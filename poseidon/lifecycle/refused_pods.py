@@ -48,7 +48,7 @@ class RecoveryOptions(Section):
 
 
 class RefusedPods:
-    """Decides once for each refused pod what happens to it, and adds that to ``actions``."""
+    """The decisions what happens to refused pods, each made once and added to ``actions``."""
 
     def __init__(self, options: RecoveryOptions, actions: list[Action]) -> None:
         self._options = options

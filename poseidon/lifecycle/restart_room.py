@@ -53,7 +53,7 @@ class _Room(Struct):
 
 
 class KeptRooms:
-    """Keeps room for groups that restart.
+    """The room (capacity) that is kept on nodes for groups that restart.
 
     If pod or group state a number of seconds, room is kept for that time, at most ``longest``; otherwise for
     ``default`` seconds. If ``longest`` is 0, ``default`` always applies. ``wall`` returns seconds since the epoch;

@@ -25,12 +25,12 @@ from poseidon.volumes.state import VolumeState
 
 @dataclass(slots=True, eq=False, repr=False)
 class VolumeEffects:
-    """Applies changes of volumes and claims (``volumes``) to tasks, machines and placements."""
+    """The effects of changes of volumes and claims (``volumes``) on tasks, machines and placements."""
 
     volumes: VolumeState
     """Claims and volumes, and which pods use them."""
     tasks: PodRecords
-    """The pods for the solver."""
+    """The pods in the form that the solver gets."""
     machines: Machines
     """The nodes as machines."""
     placements: Placements

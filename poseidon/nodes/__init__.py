@@ -1,1 +1,1 @@
-"""Translates nodes into machines, and remembers which machines the solver knows."""
+"""Translates nodes into machines, and keeps which machines the solver has."""

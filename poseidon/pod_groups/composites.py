@@ -35,11 +35,11 @@ class GroupNode:
     """A group in a tree, in the terms of the protocol's ``JobGroup``."""
 
     name: str
-    """Its name, unique in the tree."""
+    """The group's name, unique in the tree."""
     parent: str = ""
     """Name of the parent group, "" for a root."""
     least: int = 0
-    """How many of its pods, or child groups, must be placed together; 0: each is placed by itself."""
+    """The number of its pods, or child groups, that must be placed together; 0: each is placed separately."""
     within: tuple[str, ...] = ()
     """Keys of node labels: for each, all pods of the group must be on nodes with equal values."""
     rather_within: tuple[str, ...] = ()

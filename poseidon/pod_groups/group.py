@@ -35,9 +35,9 @@ class Group:
     counts: Counter[Progress] = field(default_factory=Counter)
     """Number of pods by progress."""
     first_placed: float = math.inf
-    """When the first of its pods got a node, in seconds since the epoch."""
+    """The time when the group's first pod got a node, in seconds since the epoch."""
     members: dict[str, Member] = field(default_factory=dict)
-    """Its members by uid, if it may be a topology group or its pods have roles."""
+    """The group's members by uid, if it may be a topology group or its pods have roles."""
     admitted: frozenset[str] = frozenset()
     """Uids of the members that have a part in a topology group."""
     beyond: frozenset[str] = frozenset()
@@ -49,13 +49,13 @@ class Group:
     offered: Offered = field(default_factory=Offered)
     """The members that are sent to the solver, if the group's pods have roles."""
     schedulers: WaitingMembers = field(default_factory=WaitingMembers)
-    """Its waiting pods, with the schedulers that they name."""
+    """The group's waiting pods, with the schedulers that they name."""
     demand_without_pods: Demand | None = None
-    """Its requirements by its object alone; None if they must be read, as after a change of the object."""
+    """The requirements that the group's object alone states; None if they must be read, as after its change."""
     in_topology: tuple[object, Demand] | None = None
-    """Its requirements with those about topology, and the data from which they were read; None if they must be read."""
+    """The requirements including topology, and the data from which they were read; None if they must be read."""
     demand: Demand | None = None
-    """Its requirements, if these depend on its pods; None if they must be read, as after a change of a pod."""
+    """The requirements, if these depend on the group's pods; None if they must be read, as after a pod's change."""
 
     @property
     def key(self) -> GroupKey:

@@ -364,7 +364,7 @@ class GroupMembers:
 
     @property
     def has_news(self) -> bool:
-        """Whether ``take_changes`` or ``take_moved`` has something to return."""
+        """Whether ``take_changes`` or ``take_moved`` has results to return."""
         return bool(self._changed or self._moved or self._unsettled)
 
     # --- requirements of groups --------------------------------------------------------------------------

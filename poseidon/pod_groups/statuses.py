@@ -24,7 +24,7 @@ _WHOLE_PHASES = frozenset({SCHEDULED, RUNNING, FAILED, FINISHED})
 
 
 class PodGroupStatuses:
-    """Decides what is written to PodGroups, and when: a new phase at once, counts with ``take_late``.
+    """The writes to PodGroups: a new phase at once, counts with ``take_late``.
 
     A status that another program writes stays until the group itself changes. ``wall`` returns seconds since the epoch.
     """

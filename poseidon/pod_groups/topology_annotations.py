@@ -13,7 +13,7 @@ SLICE_LEVEL, SLICE_SIZE = f"{_PREFIX}-slice-required-topology", f"{_PREFIX}-slic
 SLICE_LAYERS = f"{_PREFIX}-slice-required-topology-constraints"
 """Kueue's annotations about topology, on pods or on the template of a pod set."""
 ASKING = (REQUIRED, PREFERRED, UNCONSTRAINED, SLICE_LEVEL, SLICE_LAYERS)
-"""Annotations with which a pod set asks for a topology."""
+"""The annotations with which a pod set requests a topology."""
 TOPOLOGY_ANNOTATIONS = (*ASKING, SLICE_SIZE, POD_SET_GROUP)
 """All of Kueue's annotations about topology."""
 

@@ -1,7 +1,8 @@
 """Leaves out pod affinity that the rules of a tree of groups guarantee, so that its pods need no rules between them.
 
 Controllers that give each group a domain of its own add affinities to each pod: to pods with the group's value of a
-label, and against pods with other values. Within one tree, the search for places guarantees both.
+label, and against pods with other values. Within one tree, the search for places guarantees the effects of both kinds
+of terms.
 """
 
 from __future__ import annotations

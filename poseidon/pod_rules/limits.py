@@ -28,7 +28,7 @@ LIMITS: Mapping[str, int] = MappingProxyType(
         "values in selectors": 20_000,
     }
 )
-"""Largest numbers of things that a pod may have, by their names for people."""
+"""The largest numbers of a pod's parts, such as containers, by the names that texts use for them."""
 
 
 _ALWAYS_READ = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -45,7 +45,8 @@ def describe_excess(spec: PodSpec) -> str:
 def keep_few_resources(spec: PodSpec) -> PodSpec:
     """Return a spec with few resources: if it names far too many, most of them are dropped.
 
-    Resources that every node has are kept, and the first of the others by name, as many as a pod may have.
+    The result contains the resources that every node has, and the first of the other resources by name, up to the
+    limit.
     """
     most = LIMITS["resources in requests"]
     if _count_entries(spec) <= 2 * most or len(names := _list_resources(spec)) <= 2 * most:

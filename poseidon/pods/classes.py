@@ -43,7 +43,7 @@ class Additions(NamedTuple):
     needs: VolumeNeeds = NO_NEEDS
     """Requirements of its volumes."""
     devices: DeviceNeeds = ()
-    """Its claims of devices."""
+    """The pod's claims of devices."""
     colocation: Colocation = ANYWHERE
     """The node labels whose values all pods of its group must share."""
     node: str = ""
@@ -53,7 +53,7 @@ class Additions(NamedTuple):
     tolerations: GivenTolerations = ()
     """The tolerations that the flavors of its queue give it."""
     tree: TreePlace = NO_TREE
-    """Its place in a tree of groups."""
+    """The pod's place in a tree of groups."""
 
 
 _NO_ADDITIONS = Additions()
@@ -66,7 +66,7 @@ class Traits:
     template: Template
     """The template that its spec determines."""
     scene: Scene
-    """Its namespace and the names of its labels."""
+    """The pod's namespace and the names of its labels."""
     values: tuple[str, ...]
     """Values of the scene's labels."""
     ending: bool
@@ -94,7 +94,7 @@ class ClassKey(NamedTuple):
 
 
 class ClassNumbers:
-    """Classes by number, from 1. A number is never used again after its class was forgotten."""
+    """The pod classes by number, from 1. A number is never used again after its class was forgotten."""
 
     def __init__(self) -> None:
         self._last = 0
@@ -162,7 +162,7 @@ class ClassNumbers:
 
 
 class ClassTable:
-    """Assigns each class (pods that are equal for the solver) a number, from 1.
+    """The numbers, from 1, of all classes, each for pods that are equal for the solver.
 
     Only labels that some selector reads distinguish classes. When a new pod's selector reads further labels,
     ``refresh`` gives pods that differ in these labels different classes. The table keeps a pod's traits as long as they
@@ -294,7 +294,7 @@ class ClassTable:
 
     @property
     def has_surplus(self) -> bool:
-        """Whether there may be many classes to forget."""
+        """Whether there may be many classes to remove."""
         return self._numbers.has_surplus
 
     def forget_unused(self) -> list[int]:

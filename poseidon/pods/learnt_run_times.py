@@ -27,7 +27,10 @@ _SCHEDULED_AT = re.compile(r"-\d{8,}$")
 
 KIND = "RuntimeHistory"
 MOST_PROGRAMS = 10_000
-"""Most programs that are remembered. Beyond, the program whose last run is the oldest is forgotten."""
+"""The largest number of programs whose run times are kept.
+
+Beyond, the program whose last run is the oldest is forgotten.
+"""
 
 WORTH_TELLING = 0.05
 """Smallest change of a mean that is sent to the solver, as a fraction of the last mean sent."""
@@ -145,7 +148,7 @@ class RuntimeHistory:
         self._counted.discard(uid)
 
     def forget_told(self) -> None:
-        """Begin a stream to a solver that knows no record."""
+        """Begin a stream to a solver that has no records."""
         for entry in self._programs.values():
             entry.sent_mean = None
         self.changed = dict.fromkeys(self._programs)

@@ -53,7 +53,7 @@ class Task(Struct, frozen=True, gc=False):
     uid: str
     """Uid of the pod."""
     name: str
-    """Its name, ``namespace/name``."""
+    """The pod's name, ``namespace/name``."""
     traits: Traits
     """The properties that distinguish the pod from others."""
     job: str
@@ -61,7 +61,7 @@ class Task(Struct, frozen=True, gc=False):
     priority: int
     """Value of its PriorityClass, independent of its group's priority."""
     created: float
-    """When it was created, in seconds since the epoch."""
+    """The time when the pod was created, in seconds since the epoch."""
     scheduled: float = 0.0
     """When the pod was scheduled, in seconds since the epoch; 0 for not yet.
 
@@ -69,7 +69,7 @@ class Task(Struct, frozen=True, gc=False):
     the youngest is evicted.
     """
     initialized: float = 0.0
-    """When it was initialized, in seconds since the epoch, 0 for not yet."""
+    """The time when the pod was initialized, in seconds since the epoch, 0 for not yet."""
     group_priority: int | None = None
     """Priority of its group, which decides between pods of equal ``priority``; None without a group."""
     spread: str = ""

@@ -40,7 +40,7 @@ from poseidon.pods.visibility import FiledReads, Visibility, list_reads
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 NEVER = "Never"
-"""The preemption policy of pods that wait rather than evict others."""
+"""The preemption policy of pods that wait instead of evicting other pods."""
 
 POD_SET_GROUP = "kueue.x-k8s.io/podset-group-name"
 """Annotation with the name of a group of pod sets of one workload of Kueue, such as a leader and its workers."""
@@ -63,9 +63,9 @@ class ClassSource(Struct, frozen=True, gc=False, omit_defaults=True):
     metadata: ObjectMeta
     """Namespace and labels, if the pod's own rules refer to them, and the annotations that cost models read."""
     disks: tuple[tuple[str, bool], ...]
-    """Its volumes' disks: the name of each, and whether the pod only reads it."""
+    """The disks of the pod's volumes: the name of each, and whether the pod only reads it."""
     never_preempts: bool
-    """Whether the pod waits instead of evicting others."""
+    """Whether the pod waits instead of evicting other pods."""
     runs_to_completion: bool
     """Whether the pod is expected to end by itself, like pods of Jobs."""
     service_class: str

@@ -60,7 +60,7 @@ class PreemptionPolicies:
     strategies: tuple[str, ...] = ()
     """The comparisons of shares after which pods of queues that borrow more may be evicted, in order; empty for all."""
     beyond_quota: bool = True
-    """Whether pods for which no quota below the root is large enough may evict others at all."""
+    """Whether pods for which no quota below the root is large enough may evict other pods at all."""
 
 
 NO_PREEMPTION: Final = PreemptionPolicies()

@@ -115,7 +115,7 @@ class VolumeBindings:
 
     @property
     def has_news(self) -> bool:
-        """Whether ``take_writes`` or ``take_settled`` has something to return."""
+        """Whether ``take_writes`` or ``take_settled`` has results to return."""
         return bool(self._writes or self._settled)
 
     def take_writes(self) -> list[ClaimWrite]:

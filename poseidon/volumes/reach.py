@@ -64,7 +64,7 @@ class Reach(Generic[G]):
                 self._let_reach(group, name)
 
     def remove_node(self, name: str) -> None:
-        """Forget a machine that is gone."""
+        """Remove a machine that does not exist any more."""
         labels = self.labels.pop(name, None)
         if labels is None:
             return

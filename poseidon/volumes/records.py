@@ -55,9 +55,9 @@ class Claim:
     """The record of a PersistentVolumeClaim."""
 
     key: str
-    """``namespace/name``."""
+    """The claim's name, ``namespace/name``."""
     uid: str
-    """Its uid."""
+    """The claim's uid."""
     storage_class: str
     """Name of its storage class."""
     volume: str
@@ -75,7 +75,7 @@ class Claim:
     owner: str
     """Uid of its controller, or the controller's name if no uid is stated; "" without controller."""
     profile: Profile | None
-    """What it requires of existing volumes; None once it is bound."""
+    """The claim's requirements for existing volumes; None once the claim is bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +95,21 @@ class Volume:
     """The record of a PersistentVolume."""
 
     name: str
-    """Its name."""
+    """The volume's name."""
     uid: str
-    """Its uid."""
+    """The volume's uid."""
     version: str
-    """Its resource version."""
+    """The volume's resource version."""
     rules: tuple[bytes, ...]
     """Rules for the machines that reach it (see ``VolumeNeeds``)."""
     driver: str
-    """Its CSI driver, "" for none."""
+    """The volume's CSI driver, "" for none."""
     claim: str = ""
     """Key of the claim that it names, "" for none."""
     claim_uid: str = ""
     """Uid of that claim."""
     offer: Offer | None = None
-    """Its properties that claims are compared with; None unless it is available."""
+    """The volume's properties that claims are compared with; None unless the volume is available."""
     defect: str = ""
     """Why it is unusable, "" if it is usable."""
 

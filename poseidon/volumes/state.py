@@ -220,7 +220,7 @@ class VolumeState:
 
     @property
     def has_news(self) -> bool:
-        """Whether one of the methods named ``take_`` may have something to return."""
+        """Whether one of the methods named ``take_`` may have results to return."""
         changed = self._affected or self._changed_nodes or self._available.has_changed
         return bool(changed) or self.bindings.has_news
 

@@ -85,7 +85,7 @@ class StorageCapacities:
         return before != set(self._reach.list_groups(name))
 
     def remove_node(self, name: str) -> None:
-        """Forget a machine that is gone."""
+        """Remove a machine that does not exist any more."""
         self._reach.remove_node(name)
 
     def rooms(self, node: str) -> tuple[pb.StorageRoom, ...]:

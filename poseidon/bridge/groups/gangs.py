@@ -45,7 +45,7 @@ _REASONS = {
 
 
 class GangAssigner:
-    """Assigns each task its gang's job and its rank in the gang, and says what the task waits for.
+    """The assignment of each task to its gang's job, with the task's rank and the reason why it waits.
 
     ``wall`` returns seconds since the epoch. ``arguments`` and ``records`` are passed to ``topology``, which handles
     topology groups: see ``TopologyGroups``. The writes to carry out are added to ``actions``. ``wanted_kinds`` are the
@@ -232,7 +232,7 @@ class GangAssigner:
         topic: tuple[str, str] | None = None,
         about: ObjectRef | None = None,
     ) -> None:
-        """Write an event about a group, unless the last event on the topic said the same.
+        """Write an event about a group, unless the last event on the topic had the same text.
 
         Without ``topic``, it is the group's state.
         """
@@ -252,7 +252,7 @@ class GangAssigner:
         self._actions.append(AnnounceGroup(about, reason, text))
 
     def _about(self, group: Group) -> ObjectRef | None:
-        """Return the object that states what a group asks for, None if no event can be written about such an object."""
+        """Return the object that states a group's requirements, None if no event can be written about it."""
         known, source = self.groups.source(group), group.member.source
         if known is None:
             return None

@@ -30,7 +30,7 @@ _WAITS = frozenset({pb.GangState.WAITING, pb.GangState.FAILED, pb.GangState.PREE
 
 
 class TopologyNotes:
-    """Adds to ``actions`` the writes of topology groups' states into their ConfigMaps, and events about faults.
+    """The reports that add writes of topology groups' states into their ConfigMaps, and events, to ``actions``.
 
     ``wall`` returns seconds since the epoch.
     """
@@ -99,7 +99,7 @@ class TopologyNotes:
 
 
 class TopologyRecords:
-    """Keeps ``records`` of the tree and of topology groups for the solver, if a cost model reads them (``wanted``)."""
+    """The ``records`` of the tree and of topology groups for the solver, if a cost model reads them (``wanted``)."""
 
     def __init__(self, records: CustomRecords, *, wanted: bool) -> None:
         self.wanted = wanted
@@ -137,7 +137,7 @@ class _Told(NamedTuple):
 
 
 class GroupConditions:
-    """Decides when to write the condition of a PodGroup: if its status or reasons change, not if only counts change.
+    """The rule when a PodGroup's condition is written: if its status or reasons change, not if only counts change.
 
     The message ends with the group's fields that this scheduler ignores. No condition is written while members are
     being bound, or wait for victims to leave. ``wall`` returns seconds since the epoch.

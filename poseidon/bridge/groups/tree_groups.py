@@ -35,7 +35,7 @@ class _Said(NamedTuple):
 
 
 class TopologyGroups:
-    """Follows all topology groups, and writes their states.
+    """All topology groups, with the writes of their states.
 
     ``wall`` returns seconds since the epoch, ``name_of`` the name of a pod by uid. ``records`` get the tree and its
     groups, ``actions`` get the writes to carry out. Nothing is written before ``begin``, because only part of a group
@@ -98,7 +98,7 @@ class TopologyGroups:
         self._look_at_maps(touched)
 
     def pod_gone(self, uid: str) -> None:
-        """Forget a pod that does not exist any more."""
+        """Remove a pod that does not exist any more."""
         self._notes.forget(uid)
 
     def begin(self) -> None:
@@ -136,7 +136,7 @@ class TopologyGroups:
             self._look(state.job)
 
     def expire(self) -> None:
-        """Write postponed states, and forget groups that no longer exist. Call it about every second."""
+        """Write postponed states, and remove groups that no longer exist. Call it about every second."""
         for job in self._records.jobs():
             if self._groups.of_job(job) is None:
                 self._records.group(job, "", None)
@@ -238,7 +238,7 @@ class TopologyGroups:
         return remarks_on(spec, self.trees.tree().levels) if self.tree_is_read else [_OFF]
 
     def _look_at_maps(self, names: Iterable[GroupName]) -> None:
-        """Write changes of groups into their ConfigMaps, and tell ignored ConfigMaps why they are ignored."""
+        """Write changes of groups into their ConfigMaps, and the reason for being ignored into ignored ConfigMaps."""
         for name in sorted(names):
             self._look(self._job_of(name))
             for described, text in self._maps.list_ignored(name):

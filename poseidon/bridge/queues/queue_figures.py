@@ -39,7 +39,7 @@ class QueueFigures(NamedTuple):
 
 
 class FigureKeeper:
-    """Keeps figures of queues that may be read from any thread. ``clock`` is monotonic."""
+    """The figures of queues, which may be read from any thread; ``clock`` is monotonic."""
 
     def __init__(self, book: QueueBook, statuses: QueueStatuses, clock: Callable[[], float]) -> None:
         self._book = book

@@ -37,7 +37,7 @@ def move_queued_pods(stores: Stores, queues: QueueBook) -> None:
 
 
 class QueueNews:
-    """Writes queues' usage into their statuses, and events about settings that are wrong or have no effect.
+    """The writes of queues' usage into their statuses, and events about settings that are wrong or have no effect.
 
     Nothing is written if Kueue admits workloads. ``clock`` is monotonic, ``wall`` returns seconds since the epoch.
     """

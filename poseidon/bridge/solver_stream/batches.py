@@ -95,7 +95,7 @@ class Window:
 
 
 class HeldReports:
-    """Keeps a few reports of successful bindings until they can leave in one message with the next events.
+    """A few reports of successful bindings, kept until one message sends them with the next events.
 
     Nobody waits for these reports. If a pod comes alone, a separate message for its report would cost both sides as
     much as all other work on the pod. At most ``few`` reports are kept, and no report of a failure. After ``seconds``,
@@ -136,7 +136,7 @@ class HeldReports:
 
 
 class AnswerTimes:
-    """Measures the seconds from sending a pod to the solver's decision, on one stream.
+    """A meter of the seconds from sending a pod to the solver's decision, on one stream.
 
     To save time, only one pod of each message is measured. ``clock`` is monotonic; ``observe`` gets the seconds. If
     many pods find no place, the oldest are forgotten.

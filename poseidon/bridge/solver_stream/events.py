@@ -18,7 +18,7 @@ _Where: TypeAlias = tuple[str, bool]
 
 
 class EventStream:
-    """Turns changes in ``stores`` into events, each once per stream."""
+    """A converter of changes in ``stores`` into events, each once per stream."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
@@ -28,7 +28,7 @@ class EventStream:
         )
 
     def snapshot(self) -> Iterator[pb.Event]:
-        """Yield the whole state as events, for a solver that knows nothing; later events are changes of it.
+        """Yield the whole state as events, for a solver without any state; later events are changes of this state.
 
         Pods that are being bound appear as assumed on their nodes.
         """
@@ -166,7 +166,10 @@ class EventStream:
         yield from encode_pending(waiting)
 
     def _remove_ended_classes(self) -> list[pb.Event]:
-        """Remove classes that no pod has any more, and return their events. Call it when the solver knows all tasks."""
+        """Remove classes that no pod has any more, and return their events.
+
+        Call this method when the solver has all tasks.
+        """
         stores = self._stores
         gone = stores.classes.forget_unused()
         if not gone:

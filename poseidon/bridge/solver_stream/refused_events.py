@@ -1,7 +1,7 @@
-"""Leaves out events that the solver has refused, so that one bad event does not stop all others.
+"""Leaves out events that the solver has refused, so that one bad event does not stop all other events.
 
 A batch with a malformed event changes nothing and ends the stream, and the snapshot of the next stream would contain
-the event again. So a refused event is remembered by its content. Once its object changes, the new event is sent.
+the event again. So refused events are recognized by their content. Once its object changes, the new event is sent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class EventRefusedError(ValueError):
 
 
 class RefusedEvents:
-    """Remembers the latest ``MOST_REMEMBERED`` refused events."""
+    """The latest ``MOST_REMEMBERED`` refused events."""
 
     def __init__(self, quarantine: Quarantine) -> None:
         self._quarantine = quarantine

@@ -100,14 +100,14 @@ class SessionOptions:
 
 
 class Session:
-    """Keeps a stream open to one of the solvers at ``targets``; if the stream is lost, opens one to the next solver.
+    """A session that keeps a stream open to a solver at ``targets``; if a stream ends, it opens one to the next.
 
     ``peer`` is the state that sends and receives. ``needs`` are the data that the peer sends; if the solver needs other
     data, ``run`` ends; None accepts any needs. ``recorder``, if given, keeps the sent and received messages. ``start``
-    allows the first snapshot. ``wake`` announces that the peer has something to send. ``is_open`` says whether the
-    solver has answered hello on the present stream. ``fencing`` must be larger than that of any earlier driver of the
-    cluster. The solver forgets an ``ephemeral`` cluster when its session ends. A silent stream is noticed within twice
-    the timeout in ``stream``.
+    allows the first snapshot. ``wake`` announces that the peer has events to send. ``is_open`` says whether the solver
+    has answered hello on the present stream. ``fencing`` must be larger than that of any earlier driver of the cluster.
+    The solver forgets an ``ephemeral`` cluster when its session ends. A silent stream is detected within twice the
+    timeout in ``stream``.
     """
 
     def __init__(

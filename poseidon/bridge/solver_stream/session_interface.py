@@ -9,14 +9,14 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 
 class DistrustedError(Exception):
-    """The solver asked for too many suspicious things, so the bridge pauses before it opens another stream."""
+    """The solver made too many suspicious requests, so the bridge pauses before it opens another stream."""
 
 
 class Peer(Protocol):
     """The methods that a session calls on the bridge's state, all from the event loop's thread."""
 
     def snapshot(self) -> Iterable[pb.Event]:
-        """Return the whole state, for a solver that knows nothing; later events are changes of it."""
+        """Return the whole state, for a solver without any state; later events are changes of this state."""
 
     def take_events(self) -> Iterable[pb.Event]:
         """Return the changes since the last call. The caller iterates at once, before anything else changes."""

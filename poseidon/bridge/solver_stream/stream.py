@@ -91,7 +91,7 @@ def credentials(tls: TlsFiles | None) -> TlsContents | None:
 async def credentials_changed(tls: TlsFiles | None, shown: TlsContents | None, seconds: float) -> None:
     """Raise ``CredentialsChangedError`` once the files have changed: a channel cannot change its certificate.
 
-    The files are checked every ``seconds``. If they are missing for a moment, a working stream goes on.
+    The files are checked every ``seconds``. If they are missing for a moment, a working stream continues.
     """
     while True:
         await asyncio.sleep(seconds)

@@ -15,7 +15,7 @@ from poseidon.pods.tasks import get_qualified_name
 
 
 class LimitRanges:
-    """Keeps the LimitRanges of all namespaces, and applies them to pods as the API server's admission does."""
+    """The LimitRanges of all namespaces, which are applied to pods as in the API server's admission."""
 
     def __init__(self) -> None:
         self._namespaces: dict[str, str] = {}

@@ -49,7 +49,7 @@ class WorkloadAdmission:
     stage: AdmissionStage
     """The present stage."""
     since: float
-    """When the present stage began, in seconds of the monotonic clock."""
+    """The time when the present stage began, in seconds of the monotonic clock."""
     written: int = -1
     """The object's generation for which the latest write was made.
 
@@ -62,15 +62,15 @@ class WorkloadAdmission:
     taken: set[str] = field(default_factory=set)
     """The uids of the object's pods that took the places of placeholders."""
     evicts: list[Evict] = field(default_factory=list)
-    """Evictions of the object's pods that were asked for; suspending the object replaces them."""
+    """The requested evictions of the object's pods, which suspending the object replaces."""
     pause: float = 0.0
-    """Length of the object's last pause in seconds; it pauses if its pods did not come."""
+    """The length of the object's last pause in seconds; the object pauses if its pods were not created."""
     not_before: float = float("-inf")
-    """When the object may wait for places again, in seconds of the monotonic clock."""
+    """The time from which the object may wait for places again, in seconds of the monotonic clock."""
     said: str = ""
     """The last event about the object, without counts."""
     untold: str = ""
-    """Why the object waits, if no event has said so yet."""
+    """Why the object waits, if no event has stated this yet."""
     limits: int = -1
     """The version of the namespace's LimitRanges when the placeholders were last made."""
     idle: bool = False

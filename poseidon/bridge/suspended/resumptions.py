@@ -52,13 +52,13 @@ TELL_SECONDS = 30.0
 _MAKING_WAY = "waits until pods that make way for it have left their nodes"
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 60.0, 3600.0
-"""First and longest pause in seconds before an object is resumed again, if its pods did not come."""
+"""First and longest pause in seconds before an object is resumed again, if its pods were not created."""
 
 _ABOUT_PODS = (Bind, AnnounceScheduled, AnnounceUnschedulable, AnnouncePreempted, NominatedNodeWrite)
 
 
 class Resumptions:
-    """Resumes suspended objects in queues once their gangs have places, and suspends them again.
+    """The suspended objects in queues, which are resumed once their gangs have places, and suspended again.
 
     ``connect`` must be called before the first object. ``queues`` knows which pods each owner has. ``clock`` is
     monotonic.
@@ -347,7 +347,7 @@ class Resumptions:
                 self._give_places_back(entry, now)
 
     def _give_places_back(self, entry: WorkloadAdmission, now: float) -> None:
-        """Drop placeholders whose pods did not come. If no pod came at all, suspend the object again."""
+        """Remove placeholders whose pods were not created. If no pod was created at all, suspend the object again."""
         if entry.taken or self._placeholders.list_pods(entry):
             self._placeholders.drop_placeholders(entry)
             return

@@ -40,7 +40,7 @@ class Workload:
     """An object that owns pods and is in a queue."""
 
     ref: ObjectRef
-    """Which object it is."""
+    """The reference to the object."""
     collection: str
     """The API path of the collection of its kind."""
     generation: int

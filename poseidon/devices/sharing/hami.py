@@ -64,15 +64,15 @@ class Gpu(NamedTuple):
     slots: int
     """Number of containers that may have a part of it."""
     memory: int
-    """Its memory in MiB."""
+    """The GPU's memory in MiB."""
     cores: int
-    """Its cores in percent."""
+    """The GPU's cores in percent."""
     model: str
-    """Its model, as the vendor names it."""
+    """The GPU's model, as the vendor names it."""
     numa: int = 0
-    """Its NUMA node."""
+    """The GPU's NUMA node."""
     mode: str = ""
-    """How it is shared, such as ``hami-core``."""
+    """The way in which the GPU is shared, such as ``hami-core``."""
 
 
 class GpuPart(NamedTuple):

@@ -18,7 +18,7 @@ class SharingSystem(NamedTuple):
     """A project that shares GPUs: names, and functions that read its devices and requests and write its results."""
 
     name: str
-    """Its name in the configuration."""
+    """The project's name in the configuration."""
     driver: str
     """Name of the driver, of the device class, and of each pod's claim for its requests."""
     selector: str
@@ -38,7 +38,7 @@ class SharingSystem(NamedTuple):
     read_devices: Callable[[str, str], NodeDevices]
     """Reads a node's devices from its name and the text that lists them; raises ``ValueError`` or others."""
     asks: Callable[[Pod], bool]
-    """Returns whether a pod asks for devices."""
+    """Returns whether a pod requests devices."""
     describe_claim: Callable[[Pod, Sequence[int]], Json]
     """Returns the spec of the claim for a pod's requests, given all sizes of GPUs; raises ``ValueError``."""
     read_allocation: Callable[[Pod, str, str], Json]

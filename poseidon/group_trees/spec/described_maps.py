@@ -35,7 +35,7 @@ class DescribedMap(Generic[S]):
 
     @property
     def uid(self) -> str:
-        """The ConfigMap's uid, which distinguishes it from others of the same name."""
+        """The ConfigMap's uid, which differs from the uids of other ConfigMaps of the same name."""
         return self.found.metadata.uid
 
     @property

@@ -83,7 +83,7 @@ def level_names(keys: Sequence[str]) -> tuple[str, ...]:
 
 
 class TreeBook:
-    """Keeps node labels and the ConfigMaps that describe the cluster's tree, and finds the tree that they define.
+    """The node labels and the ConfigMaps that describe the cluster's tree, and the tree that they define.
 
     A cluster has one tree, which ``tree`` returns.
     """

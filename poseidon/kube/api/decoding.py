@@ -23,7 +23,7 @@ S = TypeVar("S")
 
 
 class MalformedObjectError(ValueError):
-    """An object that does not fit its kind. ``field`` is a path such as ``spec.containers[0].name``."""
+    """The error for an object that does not fit its kind. ``field`` is a path such as ``spec.containers[0].name``."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}" if field else problem)
@@ -32,7 +32,10 @@ class MalformedObjectError(ValueError):
 
 
 class WatchEvent(Struct, frozen=True, gc=False):
-    """A line of a watch. ``object`` is left encoded, because its kind depends on ``type`` (ERROR: a Status)."""
+    """A line in the API server's answer to a watch.
+
+    ``object`` is left encoded, because its kind depends on ``type`` (ERROR: a Status).
+    """
 
     type: str
     object: msgspec.Raw
@@ -224,7 +227,7 @@ def _texts(given: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def explain_malformed(error: msgspec.MsgspecError) -> MalformedObjectError:
-    """Translate msgspec's message into the words of somebody who writes manifests."""
+    """Translate msgspec's message into the words of people who write manifests."""
     text = str(error)
     problem, _, path = text.partition(" - at ")
     about_key = "`key` in " in path or path.startswith("key")

@@ -27,7 +27,7 @@ MOST_CONSUMERS = 256
 
 
 class DeviceClass(KubeStruct, frozen=True):
-    """resource.k8s.io/v1 DeviceClass: a kind of devices that claims may ask for."""
+    """resource.k8s.io/v1 DeviceClass: a kind of devices that claims may request."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: Json = field(default_factory=dict)

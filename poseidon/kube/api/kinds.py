@@ -184,12 +184,12 @@ BEFORE_PODS = (
     NODE_DEVICES,
     # If a pod came before its DaemonSet, the DaemonSet would count as missing.
     DAEMON_SET,
-    # If groups came before HyperNodes, their pods would be told that no HyperNode fits.
+    # If groups came before HyperNodes, their pods' reasons would say that no HyperNode fits.
     HYPER_NODE,
-    # If pods came before groups, they would be told that their groups do not exist.
+    # If pods came before groups, their reasons would say that their groups do not exist.
     *GROUPS,
     GROUP_MAP,
-    # If pods came before queues, they would be told that their queues do not exist.
+    # If pods came before queues, their reasons would say that their queues do not exist.
     *QUEUES,
     # If LimitRanges came later, an object might be resumed although the API server would refuse its pods.
     LIMIT_RANGE,

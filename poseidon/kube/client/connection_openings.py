@@ -33,7 +33,7 @@ _FORGET = 1.001
 
 
 class Openings(Generic[C]):
-    """Decides which request opens a connection, by how long answers take. All calls come from one event loop.
+    """The decision which request opens a connection, by how long answers take. All calls come from one event loop.
 
     ``count_open`` returns how many connections are open, in use or idle. ``give_back`` takes a connection back that was
     handed to a cancelled request. Each opening is begun by ``begin``, or by ``wait`` if that returns None; its caller

@@ -293,7 +293,7 @@ class _Connection(asyncio.Protocol):
 
 # --- sockets that notice when the other end has vanished silently ------------------------------------- A watch may be
 # silent for minutes, and a machine that loses its power, or a load balancer that forgets a connection, says nothing.
-# Without probes its client would go on listening to nobody, with an ever older picture of the cluster.
+# Without probes its client would continue to wait, with an increasingly outdated copy of the cluster.
 
 AddressInfo: TypeAlias = (
     "tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[Any, ...]]"

@@ -60,7 +60,7 @@ def read_whole(data: bytes) -> Reply | None:
 
 
 class ReplyReader:
-    """Reads one reply in pieces; the request may be of any method but HEAD."""
+    """A reader of one reply in pieces; the request may be of any method but HEAD."""
 
     def __init__(self) -> None:
         self._connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_UNFINISHED)

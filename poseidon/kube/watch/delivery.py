@@ -23,7 +23,7 @@ _FEW = 4
 
 
 class Delivery(Generic[T]):
-    """Passes on the changes of one collection; see ``Reflector`` for ``take``, ``changed`` and ``in_turn``."""
+    """The delivery of one collection's changes; see ``Reflector`` for ``take``, ``changed`` and ``in_turn``."""
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ class _Namespace:
     """Seconds of work as of ``at``, less what has been forgotten."""
     at: float = 0.0
     not_before: float = 0.0
-    """When its pause ends."""
+    """The time when the namespace's pause ends."""
     piece: int = _FIRST
 
     def decay(self, now: float) -> float:
@@ -60,7 +60,7 @@ class _Namespace:
 
 
 class NamespaceTurns(Generic[T]):
-    """Passes changes to ``deliver``, a few of one namespace at a time. ``clock`` is monotonic."""
+    """The waiting changes, of which a few of one namespace at a time go to ``deliver``; ``clock`` is monotonic."""
 
     def __init__(self, deliver: Callable[[Sequence[Change[T]]], None], clock: Callable[[], float]) -> None:
         self._deliver, self._clock = deliver, clock

@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 class Reflector(Generic[T]):
-    """Lists and watches one collection until cancelled.
+    """The list and watch of one collection, which run until cancelled.
 
     ``take`` gets changes in batches, in the server's order, in the event loop's thread; it must not block. It may get
     an unchanged object again, or the deletion of an unknown uid. If it raises for a change, the object is set aside.

@@ -158,7 +158,7 @@ class BinderOptions(RetryOptions):
 
 
 class Binder(WorkerPool[BindRequest]):
-    """Binds pods until cancelled.
+    """A writer that binds pods until cancelled.
 
     ``on_outcome`` is called once per request, from the event loop's thread. If an answer was lost, the next try finds
     the pod bound, and counts as bound. ``refusal`` is called right before a binding is posted, and returns why it must

@@ -51,7 +51,7 @@ ClaimWrite: TypeAlias = SelectNode | GiveVolume
 
 
 class ClaimWriter(WorkerPool[ClaimWrite]):
-    """Carries out writes to volume claims until cancelled.
+    """A writer that carries out writes to volume claims until cancelled.
 
     ``on_refused`` is called for each write that has failed for good, with the reason. Success is not reported, because
     the watches of claims and volumes show it. The patches contain uids, so they never change another object of the same

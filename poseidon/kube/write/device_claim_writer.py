@@ -20,7 +20,7 @@ from poseidon.kube.write.write_retries import RetryOptions, Tries, WorkerPool
 _log = logging.getLogger(__name__)
 _AT_A_TIME = 64
 _CONFLICTS = 5
-"""How often a write is tried again because another program has changed the claim meanwhile."""
+"""The number of times that a write is tried again because another program has changed the claim meanwhile."""
 
 
 class DeviceClaimWrite(NamedTuple):
@@ -131,7 +131,7 @@ def _results(allocation: Json) -> list[tuple[Any, ...]]:
 
 
 class DeviceClaimWriter(WorkerPool[DeviceClaimWrite]):
-    """Writes device claims until cancelled, and calls ``on_ended`` with the end of each write.
+    """A writer of device claims that runs until cancelled, and calls ``on_ended`` at the end of each write.
 
     Each write applies to one resource version of the claim. If another program has changed the claim, the writer reads
     it again, and applies the write to the new content if that allows it. So no write is made twice, even if its answer

@@ -49,7 +49,7 @@ class _Posted(NamedTuple):
 
 
 class EventWriter(WriteBehind[_Write]):
-    """Writes events while no bindings wait. ``kind`` is the name of these writes in metrics.
+    """A writer of events while no bindings wait; ``kind`` is the name of these writes in metrics.
 
     The events name ``component`` as their source, and ``instance`` as the reporting process. ``wait_quiet`` returns
     once no binding waits.

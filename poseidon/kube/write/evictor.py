@@ -62,7 +62,9 @@ class EvictionOutcome(NamedTuple):
 
 
 class Evictor(WorkerPool[EvictionRequest]):
-    """Evicts pods until cancelled. ``on_outcome`` is called once per request, from the event loop's thread.
+    """A writer that evicts pods until cancelled.
+
+    It calls ``on_outcome`` once per request, in the event loop's thread.
 
     Each request contains the pod's uid, so it never evicts another pod of the same name. A repeated request does no
     harm.

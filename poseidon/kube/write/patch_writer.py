@@ -41,7 +41,7 @@ class PatchWrite(Protocol):
 
 
 class PatchWriter(WriteBehind[PatchWrite]):
-    """Writes patches of one ``kind`` (its name in metrics); waiting patches of one object are merged.
+    """A writer of patches of one ``kind`` (its name in metrics); waiting patches of one object are merged.
 
     ``wait_quiet`` returns once no binding waits.
     """
@@ -99,7 +99,7 @@ class _Unscheduled(NamedTuple):
 
 
 class ConditionWriter(PatchWriter):
-    """Writes ``PodScheduled=False`` with kube-scheduler's reasons, for people and autoscalers.
+    """A writer of ``PodScheduled=False`` with kube-scheduler's reasons, for people and autoscalers.
 
     Autoscalers add nodes for pods with reason ``Unschedulable``. They do not for ``SchedulerError``, which pods have
     that no solver has looked at.
@@ -237,7 +237,7 @@ class GroupConditionWrite(NamedTuple):
 
 
 class GroupConditionWriter(PatchWriter):
-    """Writes one condition of Kubernetes' own PodGroups, and keeps their other conditions.
+    """A writer of one condition of Kubernetes' own PodGroups, which keeps their other conditions.
 
     ``served`` returns the path at which the API server serves PodGroups.
     """
@@ -282,7 +282,7 @@ class QueueStatusWrite(NamedTuple):
 
 
 class QueueStatusWriter(PatchWriter):
-    """Writes statuses of queues; ``served`` returns the path at which the API server serves a collection."""
+    """A writer of queues' statuses; ``served`` returns the path at which the API server serves a collection."""
 
     def __init__(
         self,

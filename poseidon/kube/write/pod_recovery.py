@@ -28,12 +28,12 @@ _log = logging.getLogger(__name__)
 
 _RETRIES = RetryOptions(attempts=5, backoff_initial=0.2, backoff_cap=5.0)
 _STUBBORN = 60
-"""How often to try again if the server refuses (4xx) a creation that it allowed a moment ago."""
+"""The number of further tries if the server refuses (4xx) a creation that it allowed a moment ago."""
 _PROBE_SUFFIX = "-"
 
 
 class PodRecovery:
-    """Recreates or deletes pods that a kubelet refused, each in its own asyncio task, because they are rare.
+    """A writer that recreates or deletes pods that a kubelet refused, each in its own asyncio task.
 
     A recreated pod's ``annotation`` says how often it has been recreated.
     """

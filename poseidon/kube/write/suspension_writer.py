@@ -64,7 +64,7 @@ class SuspensionEnd(NamedTuple):
 
 
 class SuspensionWriter(WorkerPool[SuspensionWrite]):
-    """Writes whether objects are suspended, until cancelled.
+    """A writer that suspends and resumes objects until cancelled.
 
     ``on_end`` is called once per write, in the event loop's thread. If an answer is lost, the next try fails, because
     the field has its new value already; the watch will show that.

@@ -104,7 +104,7 @@ def outrun(error: ApiError) -> bool | None:
 
 
 class WorkerPool(Generic[W]):
-    """Carries out requests, oldest first, until cancelled.
+    """A queue that carries out requests, oldest first, until cancelled.
 
     ``perform`` carries out one request; an exception in it ends the pool. ``limit`` returns how many requests may be in
     flight, and is called again after each request. Waiting requests are entries of a queue, not asyncio tasks.

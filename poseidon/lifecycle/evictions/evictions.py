@@ -15,7 +15,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 @dataclass(slots=True, eq=False, repr=False)
 class Evictions:
-    """Begins and withdraws evictions by adding to ``actions``; a pod's phase says whether it is being evicted."""
+    """The evictions, begun and withdrawn by ``actions``; a pod's phase says whether it is being evicted."""
 
     tasks: PodRecords
     review: EvictionReview

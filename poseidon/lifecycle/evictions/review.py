@@ -58,7 +58,7 @@ def _nobody_does(guest: PodRecord, victim: PodRecord) -> bool:  # noqa: ARG001 -
 
 
 class EvictionReview:
-    """Decides which victims of a round must stay.
+    """The review that decides which victims of a round must stay.
 
     ``rate`` limits how many pods are evicted. ``evicts`` returns whether other pods may be evicted for a pod at all.
     ``takes_quota`` returns whether the second pod may be evicted, on any node, so that the first gets the second's
@@ -95,7 +95,7 @@ class EvictionReview:
 
 
 class _Inquiry:
-    """Examines the evictions of one round; ``verdicts`` say, by uid, why victims must stay."""
+    """The review of one round's evictions; ``verdicts`` say, by uid, why victims must stay."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class _Inquiry:
 
 
 class GangView:
-    """Counts the members of gangs by the groups that pods name, without trusting the solver's reports."""
+    """The numbers of gangs' members, by the groups that pods name, without trusting the solver's reports."""
 
     def __init__(self, groups: Groups, jobs: Jobs, tasks: PodRecords) -> None:
         self._groups = groups

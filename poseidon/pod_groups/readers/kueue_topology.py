@@ -54,7 +54,7 @@ class _Request:
 
 
 def list_owned_pods(found: ScaledOwner) -> tuple[OwnedPods, ...]:
-    """Return the pod sets of an owner if one of them asks for a topology; () if none does."""
+    """Return the pod sets of an owner if one of them requests a topology; () if none does."""
     template = found.spec.template
     sets = found.pod_sets
     if not sets and template is not None:
@@ -189,7 +189,7 @@ def _without_slices(request: _Request) -> _Request:
 
 
 def _read_request(annotations: Mapping[str, str]) -> _Request:
-    """Return the topology that the annotations of a pod set ask for. Raises ``_FaultError``."""
+    """Return the topology that the annotations of a pod set request. Raises ``_FaultError``."""
     levels = [key for key in (REQUIRED, PREFERRED, UNCONSTRAINED) if key in annotations]
     if len(levels) > 1:
         raise _FaultError(f"annotations {levels[0]} and {levels[1]} exclude each other; leave one")

@@ -171,7 +171,7 @@ def _list_ignored(spec: VolcanoPodGroupSpec, *, elastic: bool) -> str:
 
 
 class TierTerms(NamedTuple):
-    """The topology that a group asks for.
+    """The topology that a group requests.
 
     ``within``: node labels whose values its pods must share; ``rather_within``: node labels whose values they should
     share, most preferred first; ``problem``: what is wrong with the topology, "" for nothing.
