@@ -45,7 +45,7 @@ _PLENTY = 500
 
 
 class RewoundError(Exception):
-    """The API server has gone back to an older state, so the bridge's copy of the cluster may be wrong."""
+    """The API server has returned to an older state, so the bridge's copy of the cluster may be wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ class Bridge:
         Raises the error of any part that fails.
 
         If the solver needs other data, finishes the work under way and raises ``NeedsChangedError``. If the API server
-        has gone back to an older state, raises ``RewoundError`` at once.
+        has returned to an older state, raises ``RewoundError`` at once.
         """
         session = asyncio.create_task(self._session.run(), name="session")
         parts = [

@@ -75,7 +75,7 @@ class WatchedNodes:
             self._forget(name)
 
     def _forget(self, name: str) -> None:
-        """Forget a deleted node in each store, even if another store fails."""
+        """Remove a deleted node in each store, even if another store fails."""
         stores = self._stores
         leave = [
             stores.gangs.topology.trees.node_gone,

@@ -152,7 +152,7 @@ class WatchedPods:
                 stores.applications.members.pod_changed(uid, pod)
 
     def _forget(self, uid: str) -> None:
-        """Forget a deleted pod in each store, even if another store fails."""
+        """Remove a deleted pod in each store, even if another store fails."""
         stores = self._stores
         leave = [
             stores.history.forget_pod,

@@ -39,7 +39,7 @@ class ClaimBook:
         return claim.key
 
     def remove(self, uid: str) -> str:
-        """Forget a deleted claim; return its key, "" if unknown. An expected claim is kept, as not created yet."""
+        """Remove a deleted claim; return its key, "" if unknown. An expected claim is kept, as not created yet."""
         key = self._names.remove(uid)
         self._claims.pop(key, None)
         if key in self._expected:

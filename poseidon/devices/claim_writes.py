@@ -121,7 +121,7 @@ class ClaimWrites:
         self.advance(key, now)
 
     def forget(self, key: str, uid: str) -> None:
-        """Forget a pod. Reservations that have been written stay."""
+        """Remove a pod. Reservations that have been written stay."""
         progress = self._by_claim.get(key)
         if progress is not None:
             progress.allocations.pop(uid, None)

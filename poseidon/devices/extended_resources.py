@@ -79,7 +79,7 @@ class ExtendedResources:
             self._note_node(machine.name, stated)
 
     def forget_offers(self, name: str) -> None:
-        """Forget a node that has been deleted."""
+        """Remove a node that has been deleted."""
         self._note_node(name, ())
 
     def _note_node(self, name: str, stated: Collection[str]) -> None:
@@ -159,7 +159,7 @@ class ExtendedResources:
         return key
 
     def drop_claim(self, uid: str) -> None:
-        """Forget a pod that was deleted or has ended."""
+        """Remove a pod that was deleted or has ended."""
         self._waiting.pop(uid, None)
         key = self._claims.pop(uid, "")
         if key:

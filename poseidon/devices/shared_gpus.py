@@ -125,7 +125,7 @@ class SharedGpus:
                     self._tell_claim(uid, pod)
 
     def forget_node(self, name: str) -> None:
-        """Forget a node that has been deleted."""
+        """Remove a node that has been deleted."""
         if self.system.inventory:
             self._put_devices(name, "")
             self._inventory.pop(name, None)
@@ -149,7 +149,7 @@ class SharedGpus:
         return (PodDeviceClaim(self.system.driver, key, made=True, problem=problem),)
 
     def release_gpus(self, uid: str) -> None:
-        """Forget a pod that was deleted or has finished, so that other pods may have its GPUs."""
+        """Remove a pod that was deleted or has finished, so that other pods may have its GPUs."""
         pod = self._pods.pop(uid, None)
         if pod is not None:
             self.devices.claims_changed([Change(name_claim(uid, self.system.name), None)])

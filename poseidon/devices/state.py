@@ -109,7 +109,7 @@ class DeviceState:
         return resolution
 
     def remove_pod(self, uid: str) -> None:
-        """Forget a deleted pod, and end its reservations under way; a controller removes the written ones."""
+        """Remove a deleted pod, and end its reservations under way; a controller removes the written ones."""
         self._abandon(uid)
         self._forget_users(uid)
         self._pods.pop(uid, None)

@@ -66,7 +66,7 @@ class Quarantine:
         return reason
 
     def release(self, kind: str, key: str) -> None:
-        """Forget an object that has been handled, or does not exist any more."""
+        """Remove an object that has been handled, or does not exist any more."""
         known = self._reasons.get(kind)
         if known:
             known.pop(key, None)

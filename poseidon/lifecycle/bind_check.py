@@ -79,7 +79,7 @@ class BindCheck:
         return known
 
     def forget_classes(self, numbers: Iterable[int]) -> None:
-        """Forget classes that no pod has any more."""
+        """Remove classes that no pod has any more."""
         for number in numbers:
             self._requests.pop(number, None)
         self._interned = {amounts: amounts for amounts in self._requests.values()}
@@ -150,7 +150,7 @@ class BindCheck:
         return left
 
     def forget(self, node: str) -> None:
-        """Forget a node that has been deleted."""
+        """Remove a node that has been deleted."""
         self._offers.pop(node, None)
 
 

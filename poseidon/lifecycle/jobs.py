@@ -62,7 +62,7 @@ class Jobs:
                 self.ended[job_id] = None
 
     def forget_told(self) -> None:
-        """Begin a stream to a solver that knows no job."""
+        """Begin a stream to a solver that has no jobs."""
         self._told.clear()
         self.ended.clear()
         self.changed.clear()

@@ -38,7 +38,7 @@ class Dependencies:
         return uid in self._unmet
 
     def drop(self, uid: str) -> None:
-        """Forget a held task, so that it will not be released."""
+        """Remove a held task, so that it will not be released."""
         self._unmet.pop(uid, None)
 
     def note_met(self, uid: str) -> list[str]:
@@ -140,7 +140,7 @@ class PendingBindings:
             self.report(record.task.uid, placed_on, f"already assigned to node {record.node}", retry=False)
 
     def forget_ended(self, uid: str) -> None:
-        """Forget a deleted pod: it waits for no pod any more, and pods that waited for it go on."""
+        """Remove a deleted pod, for which no pod has to wait any more."""
         self.dependencies.drop(uid)
         self.note_settled(uid)
 

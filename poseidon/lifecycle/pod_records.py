@@ -197,7 +197,7 @@ class PodRecords:
         return record
 
     def forget_told(self) -> None:
-        """Begin a new stream: the solver at its other end knows no task."""
+        """Begin a new stream to a solver that has no tasks."""
         self._removed.clear()
         self._to_resync.clear()
         for record in self._records.values():

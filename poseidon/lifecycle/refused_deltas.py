@@ -89,5 +89,5 @@ class Distrust:
         return len(self._rounds) >= ROUNDS
 
     def forget(self) -> None:
-        """Forget the suspicious rounds of the stream that has ended."""
+        """Reset the number of suspicious rounds, because the stream has ended."""
         self._rounds.clear()

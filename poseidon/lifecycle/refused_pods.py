@@ -91,7 +91,7 @@ class RefusedPods:
             self._actions.append(AnnounceRefused(ref, status.reason, f"{words.rstrip('.')}; {outcome}"))
 
     def forget_pod(self, uid: str) -> None:
-        """Forget a pod that does not exist any more."""
+        """Remove a pod that does not exist any more."""
         self._handled.discard(uid)
 
     def _reason_to_leave(self, times: int, *, ran: bool) -> str:

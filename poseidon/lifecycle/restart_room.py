@@ -248,7 +248,7 @@ class _LeavingPods:
             self._drop(uid)
 
     def remove(self, uid: str) -> bool:
-        """Forget a deleted pod; return whether another pod has replaced it."""
+        """Remove a deleted pod; return whether another pod has replaced it."""
         replaced = uid in self._replaced
         self._replaced.discard(uid)
         self._drop(uid)

@@ -20,7 +20,7 @@ class AddedLabels:
             self._todo.add(name)
 
     def forget_node(self, name: str) -> None:
-        """Forget a node; an unknown one is ignored."""
+        """Remove a node; an unknown one is ignored."""
         self._nodes.pop(name, None)
         self._labels.pop(name, None)
         self._todo.discard(name)

@@ -59,7 +59,7 @@ class NodeImages:
             self._count(before, -1)
 
     def forget(self, node: str) -> None:
-        """Forget a node that has been deleted."""
+        """Remove a node that has been deleted."""
         self._count(self._nodes.pop(node, ()), -1)
 
     def want(self, names: Iterable[str]) -> None:

@@ -180,7 +180,7 @@ class Machines:
         self._describe(name)
 
     def remove(self, uid: str) -> str:
-        """Forget a node; return its name, or "" if it is unknown or another node has the name now."""
+        """Remove a node; return its name, or "" if it is unknown or another node has the name now."""
         name = self._names.remove(uid)
         if name:
             del self._reported[name]
@@ -190,7 +190,7 @@ class Machines:
         return name
 
     def forget_told(self) -> None:
-        """Begin a stream to a solver that knows no machine."""
+        """Begin a stream to a solver that has no machines."""
         self._told_gone.clear()
         self._outbox.begin_stream()
 

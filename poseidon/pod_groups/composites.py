@@ -109,7 +109,7 @@ class CompositeTrees:
             self._inside.setdefault(parent, {})[key] = None
 
     def remove(self, key: ObjectKey) -> None:
-        """Forget a group; an unknown one is ignored."""
+        """Remove a group; an unknown one is ignored."""
         found = self._known.pop(key, None)
         parent = _name_parent(key, found) if found is not None else None
         if parent is not None:

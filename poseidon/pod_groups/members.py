@@ -96,7 +96,7 @@ class GroupMembers:
         self._mark(self._sources.put_described(namespace, name, found))
 
     def remove_source(self, uid: str) -> None:
-        """Forget an object; nothing happens if it is unknown or a newer object has its name."""
+        """Remove an object; nothing happens if it is unknown or a newer object has its name."""
         named = self._sources.find_key(uid)
         before = self._sources.find_root(named) if named is not None else None
         key = self._sources.remove(uid)
@@ -274,7 +274,7 @@ class GroupMembers:
             group.schedulers.remove(uid)
 
     def remove_pod(self, uid: str) -> None:
-        """Forget a pod; unknown ones are ignored."""
+        """Remove a pod; unknown ones are ignored."""
         self._drop_foreign(uid)
         self._gang_pods.pop(uid, None)
         self._regrouped.pop(uid, None)

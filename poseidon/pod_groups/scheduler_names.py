@@ -42,7 +42,7 @@ class WaitingMembers:
         self.counts[named.scheduler] += 1
 
     def remove(self, uid: str) -> None:
-        """Forget a pod; unknown ones are ignored."""
+        """Remove a pod; unknown ones are ignored."""
         named = self._pods.pop(uid, None)
         if named is not None:
             self.counts[named.scheduler] -= 1
@@ -68,7 +68,7 @@ class ForeignMembers(Generic[K]):
         return True
 
     def remove(self, uid: str) -> K | None:
-        """Forget a pod; returns the key of its group, None if it is unknown."""
+        """Remove a pod; returns the key of its group, None if it is unknown."""
         key = self.group_of.pop(uid, None)
         if key is None:
             return None

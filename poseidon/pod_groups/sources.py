@@ -133,7 +133,7 @@ class Sources:
         return self._keys.get(uid)
 
     def remove(self, uid: str) -> ObjectKey | None:
-        """Forget an object; return its key, None if it is unknown or a newer object has its name."""
+        """Remove an object; return its key, None if it is unknown or a newer object has its name."""
         key = self._keys.pop(uid, None)
         if key is None or key not in self._entries or self._entries[key].uid != uid:
             return None

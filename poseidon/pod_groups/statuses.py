@@ -74,7 +74,7 @@ class PodGroupStatuses:
         return late
 
     def forget(self, uid: str) -> None:
-        """Forget a PodGroup that has been deleted."""
+        """Remove a PodGroup that has been deleted."""
         self._told.pop(uid, None)
         self._late.pop(uid, None)
 

@@ -63,7 +63,7 @@ class Spreading:
         return self._of_services(namespace, metadata.labels)
 
     def forget_pod(self, uid: str) -> None:
-        """Forget a pod, if it is known."""
+        """Remove a pod, if it is known."""
         self._loose.remove(uid)
 
     def take_services(self, changes: Sequence[Change[Service]]) -> dict[str, str]:
@@ -112,7 +112,7 @@ class _LabelsByNamespace:
         self._labels.setdefault(namespace, {})[uid] = labels
 
     def remove(self, uid: str) -> str:
-        """Forget an object. Returns its namespace, "" if it is unknown."""
+        """Remove an object. Returns its namespace, "" if it is unknown."""
         namespace = self._namespace_of.pop(uid, "")
         if namespace:
             there = self._labels[namespace]

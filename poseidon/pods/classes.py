@@ -152,7 +152,7 @@ class ClassNumbers:
         return self._keys[number].plain.defects
 
     def keep_only(self, numbers: Collection[int]) -> list[int]:
-        """Forget all other classes; return their numbers."""
+        """Remove all other classes; return their numbers."""
         gone = [number for number in self._keys if number not in numbers]
         for number in gone:
             del self._numbers[self._keys.pop(number)]
@@ -298,7 +298,7 @@ class ClassTable:
         return self._numbers.has_surplus
 
     def forget_unused(self) -> list[int]:
-        """Forget the unused classes, if there may be many; return their numbers, which are not used again.
+        """Remove the unused classes, if there may be many; return their numbers, which are not used again.
 
         Labels that only selectors of such pods read may be ignored from the next ``refresh`` on.
         """

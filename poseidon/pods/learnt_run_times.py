@@ -144,7 +144,7 @@ class RuntimeHistory:
                 self.changed[oldest] = None
 
     def forget_pod(self, uid: str) -> None:
-        """Forget a deleted pod, but not its run time."""
+        """Remove a deleted pod, but keep its run time."""
         self._counted.discard(uid)
 
     def forget_told(self) -> None:

@@ -232,7 +232,7 @@ class PriorityResolver:
             self._peaceful.add(name)
 
     def remove(self, name: str) -> None:
-        """Forget a class; unknown names are ignored."""
+        """Remove a class; unknown names are ignored."""
         self._values.pop(name, None)
         self._defaults.pop(name, None)
         self._peaceful.discard(name)

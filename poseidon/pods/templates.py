@@ -227,7 +227,7 @@ class TemplateTable:
         return template
 
     def keep_only(self, templates: Collection[Template]) -> None:
-        """Forget all other templates; a later pod with a forgotten one gets a new template."""
+        """Remove all other templates; a later pod with a removed one gets a new template."""
         plain = {template.plain for template in templates}
         self._templates = {template: template for template in templates}
         self._by_content = {content: each for content, each in self._by_content.items() if each in plain}

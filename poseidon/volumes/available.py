@@ -75,7 +75,7 @@ class AvailableVolumes:
             self._changed.add(name)
 
     def remove_node(self, name: str) -> None:
-        """Forget a machine that has been removed."""
+        """Remove a machine that has been removed."""
         self._reach.remove_node(name)
         self._changed.discard(name)
 
@@ -98,7 +98,7 @@ class AvailableVolumes:
         self._mark(group)
 
     def remove(self, name: str) -> None:
-        """Forget a volume that was deleted, or is not available any more."""
+        """Remove a volume that was deleted, or is not available any more."""
         group = self._group_of.pop(name, None)
         if group is None:
             return

@@ -27,7 +27,7 @@ class _Records(Generic[R]):
         return former
 
     def remove(self, uid: str) -> tuple[str, R | None]:
-        """Forget an object; return name and record: None if unknown, or if a newer object has the name."""
+        """Remove an object; return name and record: None if unknown, or if a newer object has the name."""
         name = self._names.remove(uid)
         return name, self.known.pop(name, None) if name else None
 

@@ -81,7 +81,7 @@ class Reach(Generic[G]):
                 self._let_reach(group, name)
 
     def remove(self, group: G) -> None:
-        """Forget a group."""
+        """Remove a group."""
         for pair in group.pairs:
             del self._by_pair[pair][group]
             if not self._by_pair[pair]:

@@ -148,7 +148,7 @@ class VolumeState:
             self._changed_nodes.add(name)
 
     def node_gone(self, name: str) -> None:
-        """Forget a machine that has been removed."""
+        """Remove a machine that has been removed."""
         self._available.remove_node(name)
         self.capacities.remove_node(name)
         self._changed_nodes.discard(name)
@@ -199,7 +199,7 @@ class VolumeState:
         self._tell_rivals(pod)
 
     def remove_pod(self, uid: str) -> None:
-        """Forget a pod, with or without claims, that was deleted or has ended."""
+        """Remove a pod, with or without claims, that was deleted or has ended."""
         if uid not in self._pods:
             return
         self.bindings.abandon(uid)

@@ -122,7 +122,7 @@ class GangAssigner:
         self.apply()
 
     def pod_gone(self, uid: str) -> None:
-        """Forget a pod that no longer exists, or that another scheduler places now."""
+        """Remove a pod that no longer exists, or that another scheduler places now."""
         group = self.groups.group_of(uid)
         self.groups.remove_pod(uid)
         if group is not None and self.groups.of_job(group.job.id) is None:

@@ -87,7 +87,7 @@ class TopologyNotes:
             self._actions.append(AnnounceGroup(about, reason, text))
 
     def forget(self, uid: str) -> None:
-        """Forget an object that does not exist any more."""
+        """Remove an object that does not exist any more."""
         self._told.forget(uid)
         self._written.pop(uid, None)
         self._complained.pop(uid, None)
@@ -171,7 +171,7 @@ class GroupConditions:
         return GroupConditionWrite(uid, namespace, found.metadata.name, condition, composite)
 
     def forget(self, uid: str) -> None:
-        """Forget a PodGroup that has been deleted."""
+        """Remove a PodGroup that has been deleted."""
         self._told.pop(uid, None)
 
 

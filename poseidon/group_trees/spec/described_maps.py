@@ -119,7 +119,7 @@ class DescribedMaps(Generic[K, S]):
         return touched | {subject}
 
     def remove(self, uid: str) -> set[K]:
-        """Forget a ConfigMap; return the set of the group or tree that it described, which may be empty."""
+        """Remove a ConfigMap; return the set of the group or tree that it described, which may be empty."""
         subject, described = self._maps.pop(uid, (None, None))
         if described is None or subject is None:
             return set()

@@ -100,7 +100,7 @@ class TreeBook:
         return self._mark(self._maps.put(found))
 
     def remove(self, uid: str) -> bool:
-        """Forget a ConfigMap; return whether the tree may have changed."""
+        """Remove a ConfigMap; return whether the tree may have changed."""
         return self._mark(self._maps.remove(uid))
 
     @property
@@ -116,7 +116,7 @@ class TreeBook:
             self._tree = None
 
     def node_gone(self, name: str) -> None:
-        """Forget a node that does not exist any more."""
+        """Remove a node that does not exist any more."""
         if self._labels.pop(name, None) is not None:
             self._tree = None
 

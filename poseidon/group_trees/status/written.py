@@ -46,7 +46,7 @@ class WrittenTexts:
         return LabelWrite(member.ref, labels) if labels else None
 
     def forget(self, uid: str) -> None:
-        """Forget an object that does not exist any more."""
+        """Remove an object that does not exist any more."""
         self._texts.pop(uid, None)
         self._texts.pop(f"{uid} annotations", None)
 

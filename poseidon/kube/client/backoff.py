@@ -27,5 +27,5 @@ class Backoff:
         return step * (0.5 + 0.5 * self.random.random())
 
     def reset(self) -> None:
-        """Forget all failures, after a success."""
+        """Reset the delays to the initial one, after a success."""
         self.failures = 0

@@ -5,7 +5,7 @@ bookmarks, so that it resumes after a broken stream. When the server has forgott
 lists again and reports objects that have vanished. A missing API group (404) is no error: the reflector tries it again
 slowly, so that it finds a group that is installed later. If the server then has another version of the group, the
 reflector uses that one. From time to time, and after each outage, the known objects are compared with the server's.
-Smaller versions show that the server has gone back to an older state; then all collections are listed again.
+Smaller versions show that the server has returned to an older state; then all collections are listed again.
 """
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ class Reflector(Generic[T]):
     # --- a server with an older state ----------------------------------------------------------------------
 
     async def _has_gone_back(self) -> bool:
-        """Check, before a watch is resumed, whether the server has gone back to an older state.
+        """Check, before a watch is resumed, whether the server has returned to an older state.
 
         The watch would then be silent until its version exists again. If the server's version has caught up, the
         version of the object that changed last shows it. If that object no longer exists, or the server was away for
@@ -282,7 +282,7 @@ class Reflector(Generic[T]):
         return True
 
     def _compare_versions(self, version: str, listed: Mapping[str, str]) -> None:
-        """Note that the server has gone back if a list, or an object in it, has a smaller version than known."""
+        """Note a return to an older state if a list, or an object in it, has a smaller version than known."""
         known = self._known
         if is_before(version, self._newest):
             self._note_rewind(version)
@@ -304,7 +304,7 @@ class Reflector(Generic[T]):
         self._rewinds_heeded = rewinds.count
 
     async def _watch_rewinds(self) -> None:
-        """List again, and accept any version, whenever another reflector has noted that the server has gone back."""
+        """List again, and accept any version, whenever another reflector has noted a return to an older state."""
         rewinds = self._environment.rewinds
         while True:
             count = await rewinds.wait_beyond(self._rewinds_heeded)

@@ -109,7 +109,7 @@ class Evictor(WorkerPool[EvictionRequest]):
         self._on_outcome(outcome)
 
     def _end_in_unit(self, request: EvictionRequest) -> None:
-        """Forget an eviction that has ended, and forget its unit with the unit's last eviction."""
+        """Remove an eviction that has ended, and its unit with the unit's last eviction."""
         unit = self._units.get(request.together)
         if unit is not None:
             unit.unfinished.discard(request.uid)

@@ -1,1 +1,1 @@
-"""Reviews the evictions that the solver asks for, then begins or withdraws them."""
+"""Reviews the evictions that the solver requests, then begins or withdraws them."""

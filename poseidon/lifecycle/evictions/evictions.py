@@ -1,4 +1,4 @@
-"""Begins and withdraws the evictions that the solver asks for, if the bridge itself sees a reason for each."""
+"""Begins and withdraws the evictions that the solver requests, if the bridge itself sees a reason for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reviews the evictions that a round asks for: the bridge evicts a pod only if it sees the reason itself.
+"""Reviews the evictions that a round requests: the bridge evicts a pod only if it sees the reason itself.
 
 There are three reasons to evict a pod: a more important pod takes its place, it uses quota that another pod is to have,
 or its gang has failed. If a pod needs several victims to leave and one of them stays, none of them is evicted.

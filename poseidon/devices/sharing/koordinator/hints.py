@@ -50,7 +50,7 @@ class DeviceHints:
         return self._get(kind, "allocateStrategy") == "RequestsAsCount"
 
     def is_exclusive(self, kind: str) -> bool:
-        """Return whether no other pod may use a device of this type that the pod gets."""
+        """Return whether the pod does not share its devices of this type with other pods."""
         return self._get(kind, "exclusivePolicy") == "DeviceLevel"
 
     def list_scopes(self) -> tuple[str, ...]:
