@@ -1,7 +1,7 @@
 """Derives the problem of a wave: divides classes into parts that may only use some machines, at present costs.
 
-Rules between tasks decide which machines a class may use now. If a domain takes a limited number of tasks, they also
-decide how many tasks go to each domain. The parts become the classes of a problem derived from the round's.
+Rules between tasks decide which machines a class may use now. If a domain takes a limited number of tasks, the rules
+also decide how many tasks go to each domain. The parts become the classes of a problem derived from the round's.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Wave:
     def in_round(self, proposed: Assignments) -> Assignments:
         """Return assignments of the derived problem's classes as assignments of the round's classes.
 
-        If a derived class consists of several parts, its assignments become single tasks. Its parts get tasks in turn,
-        machine by machine, so that no part gets more of a machine than it may have.
+        If a derived class consists of several parts, its assignments become single tasks. The parts of a derived class
+        get tasks in turn, machine by machine, so that no part gets more of a machine than it may have.
         """
         whole = np.array([len(bundle) == 1 for bundle in self.bundles], dtype=np.bool_)[proposed.cls]
         origin = np.array([bundle[0].cls for bundle in self.bundles], dtype=np.int64)
@@ -138,7 +138,10 @@ class _Masks:
         self._seen: dict[int, tuple[Bool, Int64 | None, bytes]] = {}
 
     def confine(self, pins: Int64 | None, allowed: Bool | None) -> tuple[Int64 | None, Bool | None]:
-        """Return a part's pins if they are few, otherwise its mask; None for no limit. ``pins``: those of its class."""
+        """Return a part's pins if they are few, otherwise the mask of its machines; None for no limit.
+
+        ``pins``: those of its class.
+        """
         if pins is not None:
             return (pins if allowed is None else pins[allowed[pins]]), None
         if allowed is None:

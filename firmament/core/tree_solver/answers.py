@@ -222,9 +222,9 @@ def _earlier_first(chosen: list[int], weights: Sequence[Mapping[int, int]], must
 class _Augmentation:
     """Finds the cheapest assignment by successive shortest paths (a min-cost flow with a node for each count).
 
-    Each step gives one more child a count, by the cheapest chain of children that change their counts. A heap per pair
-    of counts has the cheapest child that can change from one to the other on top. Entries of children that have changed
-    since are dropped when they come up.
+    Each step gives one more child a count, by the cheapest chain of children that change their counts. For each pair of
+    counts, a heap gives the child that can change from one count to the other at the least cost. The search drops an
+    entry of a heap if its child has changed since.
     """
 
     __slots__ = ("heaps", "held", "kinds", "needed", "weights")
@@ -234,7 +234,7 @@ class _Augmentation:
     ) -> None:
         self.needed = needed
         self.kinds = [IDLE, *sorted(needed, reverse=True)]
-        # To leave out a child that must be used costs more than any choice among the other children.
+        # leaving out a child that must be used costs more than any choice among the other children
         dear = 1 + 2 * sum(max(map(abs, each.values()), default=0) for each in weights)
         self.weights = [
             {IDLE: dear if required else 0} | {kind: each[kind] for kind in self.kinds[1:] if kind in each}

@@ -1,7 +1,7 @@
 """Finds the best counts for the children of one unit, exactly, whatever sets of counts these can hold.
 
 A *profile* is the counts of the used children, largest first. With rule *pack*, a profile is better the fewer counts it
-has, and then the larger its first, second, ... count is. With rule *spread*, it is better the smaller its first,
+has, and then the larger its first, second, ... count is. With rule *spread*, a profile is better the smaller its first,
 second, ... count is.
 """
 

@@ -49,8 +49,8 @@ def pack_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
 def spread_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
     """Return the most even profile of each row that sums to its share: int64[rows, children].
 
-    As many children are used as the least allows, filled to one level like connected vessels. What remains goes to the
-    first children that can take one more. Every row must be able to hold its share.
+    As many children are used as the least allows, filled to one level like connected vessels. Pods that remain go to
+    the first children that can take one more. Every row must be able to hold its share.
     """
     column = np.arange(caps.shape[1])
     number = units or np.minimum((caps > 0).sum(axis=1), shares // least)[:, None]
@@ -69,9 +69,9 @@ def assign_counts(profiles: Int64, caps: Int64, cost: Int64, room: Int64) -> Int
     """Assign the counts of each row of ``profiles`` to leaves; return the count of each leaf: int64[rows, children].
 
     ``caps``, ``cost`` (per pod), ``room`` and the result have the leaves in their own order. The assignment has the
-    least total cost; of several such, the one whose used leaves can hold least. Counts are assigned from the largest
-    down, each to the best remaining leaf that can hold it. Exchanging two leaves' counts towards that order never costs
-    more, since a leaf that can hold a count can hold any smaller one.
+    least total cost; of several such assignments, the function takes the one whose used leaves can hold least. Counts
+    are assigned from the largest down, each to the best remaining leaf that can hold it. To exchange two leaves' counts
+    towards that order never costs more, since a leaf that can hold a count can hold any smaller one.
     """
     order = np.lexsort((room, cost), axis=1)
     able = np.take_along_axis(caps, order, axis=1)

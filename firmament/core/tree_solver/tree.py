@@ -108,7 +108,7 @@ Rule: TypeAlias = LevelRule
 
 @dataclass(frozen=True, slots=True)
 class CountLimits:
-    """The counts of pods per unit that a rule allows, whatever is best.
+    """The counts of pods per unit that a rule allows, whichever of them is best.
 
     ``units``: exactly this many units are used, 0 for any number; a used unit holds ``low`` to ``high`` pods (``high``
     0: no limit), a multiple of ``step``.

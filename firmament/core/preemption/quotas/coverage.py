@@ -1,10 +1,10 @@
-"""Tells whether an eviction for quota is worth it: whether quotas then cover more important tasks than before.
+"""Decides whether quotas cover more important tasks after an eviction for quota than before it.
 
-A quota covers the most important of the tasks that draw on it or on quotas below it, as far as it suffices. One covered
-task is worth more than all less important tasks together. Two states are compared quota by quota, the lowest level of
-the tree first, then the levels above it. Last, the tasks that have places at all are compared. The first difference
-decides. So a task that has to borrow does not evict a task that another queue's own quota covers, since that queue
-would take the quota back.
+A quota covers the most important of the tasks that draw on it or on quotas below it, as far as it suffices. A covered
+task counts more than all less important tasks together. Two states are compared quota by quota, the lowest level of the
+tree first, then the levels above it. If the quotas show no difference, the tasks that have places at all are compared.
+The first difference decides. So a task that has to borrow does not evict a task that another queue's own quota covers,
+since that queue would take the quota back.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class QuotaCoverage:
         return all(importance_of(before, victim) < importance for victim in victims)
 
     def follow(self, after: PreemptionState, victims: Sequence[int]) -> None:
-        """Go on to the state ``after``: since the state compared last, ``victims`` left and tasks came."""
+        """Compare later states with the state ``after``, in which ``victims`` have left and other tasks have come."""
         if self._state is None:
             return
         gone = [self._make_user(self._state, victim) for victim in victims]

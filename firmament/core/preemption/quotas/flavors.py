@@ -1,10 +1,10 @@
 """Places tasks whose queue prefers an eviction in one flavor to a place in another flavor.
 
-A round first gives tasks places where no task has to leave. Two settings of a queue ask for something else. With
+A round first gives tasks places where no task has to leave. Two settings of a queue change that. With
 ``QuotaTerms.evicts_first``, tasks look at their flavors in order, and evict in the first one where they can. With
 ``evicts_before_borrowing``, tasks look at several flavors, and prefer evicting in one of them to borrowing further up
 in another. Tasks of such queues go through their flavors as in Kueue (``pkg/scheduler/flavorassigner``,
-``shouldTryNextFlavor`` and ``isPreferred``). A task gives up the place that the round has found only once it has found
+``shouldTryNextFlavor`` and ``isPreferred``). A task gives up the place that the round has found only after it has found
 evictions instead. So no task waits because it prefers to evict.
 """
 

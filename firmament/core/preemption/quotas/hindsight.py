@@ -78,7 +78,7 @@ def _list_workloads(state: PreemptionState, victims: list[int]) -> list[list[int
 
 
 def _has_quota_with(state: PreemptionState, workload: list[int]) -> bool:
-    """Return whether there is quota for all tasks that come even if a workload stays."""
+    """Return whether there is quota for all incoming tasks even if a workload stays."""
     assert state.quotas is not None
     room, terms = state.quotas.copy(), state.quotas.terms
     for victim in workload:

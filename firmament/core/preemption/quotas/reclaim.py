@@ -1,13 +1,14 @@
 """Places tasks that lack quota by evicting tasks that draw on the same tree of quotas, whatever machines these use.
 
-The queue of a task decides which tasks it may evict for quota (`quotas/victims`). As few workloads as possible are
-evicted, gangs or single tasks. Among equal numbers, fair shares decide which workloads leave if queues use them;
-otherwise the least important tasks leave. Disruption budgets are exceeded only if there is no other way. A waiting gang
-is placed as a whole or not at all, and an evicted gang leaves as a whole. Quota that tasks release because they leave
-anyway is used first.
+The queue of a task decides which tasks it may evict for quota (`quotas/victims`). As few workloads (gangs or single
+tasks) as possible are evicted. Among sets of the same size, fair shares decide which workloads leave if queues use
+them; otherwise the least important tasks leave. Disruption budgets are exceeded only if there is no other way. A
+waiting gang is placed as a whole or not at all, and an evicted gang leaves as a whole. Quota that tasks release because
+they leave anyway is used first.
 
-Quotas must cover more important tasks afterwards (`quotas/coverage`). No task leaves for a task whose evictions it
-began (`state/eviction_chains`), so evictions never form a circle.
+After the evictions, quotas must cover more important tasks than before (`quotas/coverage`). A task that lost its place
+through a chain of evictions never evicts the task with which the chain began (`state/eviction_chains`), so evictions
+never form a circle.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ MOST_TRIALS = 1_000
 NOWHERE = 1_000
 """Height (levels up the tree of quotas) above every height to which a unit can borrow."""
 TREE_TRIALS = 10
-"""Number of trials that one trial for a tree of groups counts as, because it takes a search."""
+"""One trial for a tree of groups counts as this many trials, because it takes a search."""
 
 
 class QuotaReclaim:
@@ -132,9 +133,9 @@ class QuotaReclaim:
     def _choose_flavor(self, unit: QuotaUnit) -> Reclaimed | None:
         """Return what ``choose`` returns, with all tasks of a pod set in the same flavors if queues ask for that.
 
-        Flavors in which no task of the unit's own queue leaves come first. Of several, the function takes those in
-        which the unit borrows least, then the first, as in Kueue (``pkg/scheduler/flavorassigner``, ``isPreferred``).
-        See `pod_sets`.
+        Flavors in which no task of the unit's own queue leaves come first. Of several choices, the function takes those
+        in which the unit borrows least, then the first, as in Kueue (``pkg/scheduler/flavorassigner``,
+        ``isPreferred``). See `pod_sets`.
         """
         best, least = None, (True, NOWHERE)
         for confined in list_confinements(self.state.problem, [cls for cls, _ in unit.members], alone=True):
@@ -300,7 +301,7 @@ class QuotaReclaim:
     def _spare_needless(self, choice: VictimChoice, going: list[int], after: PreemptionState) -> Reclaimed:
         """Return ``going`` without the victims that are not needed, and the state then; the last ones are spared first.
 
-        Victims are spared in runs, twice as many after each success, and one at a time after a failure.
+        The function spares twice as many victims at once after each success, and one after a failure.
         """
         place, run = len(going), 1
         while place > 0:

@@ -122,8 +122,8 @@ def _count_together(state: PreemptionState, cls: int) -> int:
 def _has_enough(quotas: QuotaRoom, side: int, draw: Draw, count: int) -> bool:
     """Return whether a quota has enough left for ``count`` tasks, in one flavor of each resource group.
 
-    ``side``: the quota that the tasks draw on, or one above it. If it is above, only use beyond what lower quotas never
-    lend counts.
+    ``side``: the quota that the tasks draw on, or one above it. If ``side`` is above the tasks' own quota, only use
+    beyond what lower quotas never lend counts.
     """
     return all(
         any(

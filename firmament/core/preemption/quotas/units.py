@@ -101,8 +101,9 @@ def find_drawn_at(state: PreemptionState, places: Sequence[tuple[int, int]]) -> 
 def may_evict(state: PreemptionState, unit: QuotaUnit) -> bool:
     """Return whether a unit may evict at all: its queue may require that some quota is large enough for it.
 
-    Enough are, in some flavor, the queue's own quota, whatever is used of it, or what a quota above it, below the root,
-    has left (Kueue's ``FindHeightOfLowestSubtreeThatFits``, ``pkg/scheduler/preemption/classical``).
+    One of two quotas must be large enough in some flavor: the queue's own quota, whatever is used of it, or what a
+    quota above it, below the root, has left (Kueue's ``FindHeightOfLowestSubtreeThatFits``,
+    ``pkg/scheduler/preemption/classical``).
     """
     terms, node = state.problem.quotas, unit.newcomer.node
     assert terms is not None

@@ -1,15 +1,16 @@
 """Decides which tasks may be evicted for a task that lacks quota: by the policies of its queue, or by fair shares.
 
 Without fair shares, a task may evict less important tasks of its own queue, or newer ones as well, as its queue's
-policy says. In other queues, it may evict tasks of queues that borrow. Two conditions apply: every quota between that
-queue and the first quota above both queues borrows, too; and the task's own side does not borrow afterwards. A policy
-may let a task that borrows evict some less important tasks. Tasks of queues that are not reclaimable stay.
+policy says. A task may also evict tasks of other queues that borrow. Two conditions apply to other queues: every quota
+between that queue and the first quota above both queues borrows, too; and the task's own side does not borrow
+afterwards. A policy may let a task that borrows evict some less important tasks. Tasks of queues that are not
+reclaimable stay.
 
-With fair shares, a task evicts tasks of queues that borrow the resources it lacks. If its own queue covers the
-resources, these are all such queues, otherwise those whose share is larger. Shares are compared right below the first
-quota above both queues, with the task counted on its side. ``LessThanOrEqualToFinalShare`` requires that the task's
-share is at most what the other side has left; ``LessThanInitialShare`` requires that it is less than what the other
-side has.
+With fair shares, a task evicts tasks of queues that borrow the resources it lacks. If the queue of the task covers
+these resources, the task may evict from all such queues, otherwise from those whose share is larger. The shares that
+are compared are those of the two quotas right below the first quota above both queues, with the task counted on its
+side. ``LessThanOrEqualToFinalShare`` requires that the task's share is at most what the other side has left;
+``LessThanInitialShare`` requires that it is less than what the other side has.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Newcomer(NamedTuple):
     node: int
     """The quota node that it draws on."""
     columns: tuple[int, ...]
-    """The quota columns that it may draw on."""
+    """The quota columns that the newcomer may draw on."""
     importance: Importance
     own: int
     """The newcomer's own gang, as tasks on machines number gangs; -1 for none."""

@@ -21,7 +21,7 @@ from firmament.core.tree_solver.nested.trees import LinkedGroup
 from firmament.core.tree_solver.tree import Shortage
 
 NAMED = 3
-"""Most groups that a message names after the first; if there are more, it gives their number."""
+"""Most groups that a message names after the first; if there are more groups, the message gives their number."""
 
 
 def explain_shortage(problem: NestedProblem, steps: SearchSteps) -> Shortage:

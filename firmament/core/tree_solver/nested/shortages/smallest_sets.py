@@ -1,8 +1,8 @@
 """Finds the smallest set of constraints without which a search succeeds.
 
-Dropping more constraints never makes a search fail. So each constraint that makes it fail alone is in every such set.
-Sets of one size are tried before larger ones; of sets that are alike one is tried. If that takes too many tests, the
-result is a set of which no member can be left out.
+Dropping more constraints never makes a search fail. So each constraint that alone makes the search fail is in every
+such set. Sets of one size are tried before larger ones; of sets that are alike one is tried. If this search takes too
+many tests, the result is a set of which no member can be left out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, islice
 
 LISTED = 1_000
-"""Most sets of one size that are considered; most of them are like others."""
+"""At most this many sets of one size are considered; most of them are equal to others in kind and are not tested."""
 
 
 class _TooManyTestsError(Exception):
@@ -63,9 +63,10 @@ def find_smallest_set(
 ) -> SmallestSet:
     """Return the smallest set, among ``count`` constraints, without which a search succeeds.
 
-    The search must fail with all constraints, and succeed without any. ``helps``: returns whether it succeeds without
-    some; ``describe``: returns a key that is equal only for sets that are alike; ``tests``: how often ``helps`` may be
-    called, and as often again to leave constraints out of a set one by one; ``likely``: a set that is tried first.
+    The search must fail with all constraints, and succeed without any. ``helps``: returns whether the search succeeds
+    without some constraints; ``describe``: returns a key that is equal only for sets that are alike; ``tests``: how
+    often ``helps`` may be called, and as often again to leave constraints out of a set one by one; ``likely``: a set
+    that is tried first.
     """
     every = tuple(range(count))
     trials = _Trials(helps, describe, tests, every)
