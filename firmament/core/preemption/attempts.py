@@ -1,7 +1,7 @@
 """Gives places to tasks that found none, by evicting less important tasks (preemption).
 
 Priorities are handled from the highest to the lowest. Within a priority, gangs come first, each as a whole or not at
-all. ``stages`` finds the places; ``tree_groups`` does so for groups with rules over a tree.
+all. `stages` finds the places; for groups with rules over a tree, `tree_groups` finds them.
 
 Tasks choose their victims one after another. The best choice for one task may use up a disruption budget or a gang that
 later tasks need more. So if the victims exceed a budget, or if more tasks leave than come, the stages run again from

@@ -1,8 +1,8 @@
 """Applies limits of cost models to preemption: joint rows to which evictions give capacity back, and ledgers.
 
 If a model says what an eviction gives back, its joint rows count as further columns beside the machines' resources.
-Incoming tasks take from these columns, victims give back to them, and a machine may be overdrawn. All other joint rows
-are limits that evictions do not change.
+Incoming tasks take from these columns, victims give back to them, and a machine may be overdrawn. Joint rows of other
+models are limits that evictions do not change.
 
 On a machine whose ledger depends on the order of arrival, a task may have to wait for others that go there, for an
 unknown time. So such a machine takes only one task by preemption. It takes no task by preemption if this round or an

@@ -2,7 +2,7 @@
 
 Each rule has choices: how many members share a domain, and which members these are. Each combination of choices, the
 best ones first, makes the tree one of groups that must be apart; its places are searched as for any other tree. If a
-group has several rules, the second one divides what shares a domain by the first, and so on.
+group has several rules, the second rule divides the members that share a domain by the first rule, and so on.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class DividedSearch:
     def _iterate_variants(self) -> Iterator[Variant]:
         """Yield the trees for all combinations of choices that may have places, the best first.
 
-        Better are combinations that leave out fewer members, then those with a lower sum of ranks.
+        A combination is better if it leaves out fewer members; among equal ones, if its sum of ranks is lower.
         """
         group, domains = self._problem.group, self._problem.domains
         if any(choices.get(0) is None for choices in self._choices):
