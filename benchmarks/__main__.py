@@ -51,7 +51,7 @@ from protos.conventions.command_line import OneLineGroup
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 def main() -> None:
-    """Measure the scheduler, stage by stage. Quote medians, and compare only within one run."""
+    """Measure the scheduler, stage by stage. Quote medians, and compare only figures of one run."""
 
 
 main.add_command(burst)

@@ -1,4 +1,4 @@
-"""Measures the core alone, in this process: from the snapshot to the deltas."""
+"""Measures the solver's core alone, in this process: whole rounds, from the snapshot to the deltas."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run_bursts(
 
 
 def _place(scheduler: Scheduler, events: list[Event]) -> AlgorithmRun:
-    """Run rounds until no further task can be placed; every placement is carried out at once."""
+    """Run rounds until no further task can be placed; report every placement as bound at once."""
     run = AlgorithmRun()
     begin = time.perf_counter()
     scheduler.apply(events)

@@ -1,4 +1,4 @@
-"""Processes that measure apart, and end with the one that has started them."""
+"""Starts processes for measurements that end when the process that has started them ends."""
 
 from __future__ import annotations
 

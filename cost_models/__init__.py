@@ -1,1 +1,1 @@
-"""Cost models: plug-ins that say which arcs, at what cost, up to what capacity."""
+"""Cost models: plug-ins that say on which machines a task may run, at what cost, and how many tasks fit."""

@@ -62,7 +62,8 @@ class Arguments:
         return tuple(self._read(name, [], lambda it: _is_list(it, lambda entry: entry in allowed), some))
 
     def inner(self, name: str) -> Arguments:
-        """Return the arguments in a map that is an argument, empty by default; its ``finish`` must be called too."""
+        """Return a reader for an argument that is itself a map of arguments, by default empty; call its ``finish``
+        too."""
         return Arguments(f"{self._model}: {name}", self.mapping(name))
 
     def mapping(self, name: str) -> Mapping[str, Any]:
@@ -74,11 +75,11 @@ class Arguments:
         return tuple(self._read(name, [], lambda value: _is_list(value, _is_map), "a list of maps"))
 
     def anything(self, name: str) -> Any:
-        """Return an argument without a check, None by default: for arguments of upstream that have no effect here."""
+        """Return an argument unchecked, None by default: for arguments of upstream plugins that have no effect here."""
         return self._read(name, None, lambda _: True, "")
 
     def finish(self) -> None:
-        """Refuse arguments that were given but never read."""
+        """Raise an error if the configuration has arguments that the model never read."""
         unknown = sorted(set(self._given) - set(self._known))
         if unknown:
             raise unknown_argument(self._model, unknown[0], self._known)

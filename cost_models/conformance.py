@@ -81,7 +81,7 @@ def check_purity(model: CostModel, cases: Sequence[Case]) -> None:
 
 
 def _answers(model: CostModel, case: Case) -> list[Any]:
-    """Return all that a model says about a case, after a check that saying it changed nothing."""
+    """Return all answers of a model about a case, after checking that asking changed none of the inputs."""
     given = copy.deepcopy((case.machines, case.shapes))
     probe = Probe(model, case)
     answers: list[Any] = [probe.answer(), *probe.crowding_rows()]
@@ -97,9 +97,7 @@ CHECKS: tuple[Check, ...] = (*ANSWER_CHECKS, check_purity, check_per_machine)
 
 
 def check_fuller_is_not_cheaper(model: CostModel) -> None:
-    """Check that of machines that differ only in how full they are, evenly in all resources, no fuller one
-    costs less.
-    """
+    """Check that a fuller machine never costs less than an emptier one with equal use of all resources."""
     steps = 9
     machines = of_machines(ordinary_machines(), [0] * steps)
     taken = np.arange(steps)[:, None] * machines.capacity // (steps - 1)

@@ -80,7 +80,7 @@ def _closest(name: str, known: Iterable[str], least: float) -> str:
 
 
 def _reads_like(value: object, field: str) -> bool:
-    """Return whether a value may have been meant for a field."""
+    """Return whether a value has a form that the field of a declaration could have."""
     if _FIELDS[field][0] is False:
         return isinstance(value, bool)
     return isinstance(value, (tuple, list, set, frozenset)) and all(isinstance(text, str) for text in value)
@@ -111,7 +111,8 @@ def _contradictions(needs: Needs, promises: Promises) -> Iterator[str]:
 
 
 def _methods(model: CostModel) -> Iterator[str]:
-    """Yield which methods are missing, and which are there without the promise that has them called."""
+    """Yield the methods that a promise requires and that are missing, and those that are never called without a
+    promise."""
     expected = {name: promise for promise, names in METHODS.items() for name in names}
     for name in ("assess", "crowding", *expected):
         promise, there = expected.get(name, ""), callable(getattr(model, name, None))

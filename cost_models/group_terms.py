@@ -22,7 +22,7 @@ Choice: TypeAlias = Literal["best-fit", "roomiest", "cheapest"]
 
 @dataclass(frozen=True, slots=True)
 class LevelRule:
-    """How a unit's share of a group is divided over the units right below it.
+    """Says how the tasks of a group in one unit of the tree (such as a rack) are divided over the units right below.
 
     ``kind``: "pack" wants few units, each as full as can be; "spread" wants even counts. ``hard``: pack puts the
     whole share on one unit, spread exactly one task on every unit that it uses; the other fields then have no say.
@@ -75,5 +75,5 @@ class TopologyModel(CostModel, Protocol):
 
 
 def plans_groups(model: CostModel) -> TypeGuard[TopologyModel]:
-    """Return whether a model states rules for groups."""
+    """Return whether a model states rules for groups over a tree."""
     return model.promises.groups

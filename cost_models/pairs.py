@@ -18,7 +18,7 @@ from cost_models.interface import Assessment, Bool, CostModel, Float64, Int64, M
 
 @dataclass(frozen=True, slots=True)
 class PairTerms:
-    """Pairs of kinds of tasks: N kinds, P pairs, D domains of M machines, R links. Read-only."""
+    """Dependencies between kinds of tasks: N kinds, P pairs, D domains of M machines, R links. Read-only."""
 
     domain: Int64
     """int64[M], domain of each machine, 0 to D - 1."""
@@ -111,7 +111,7 @@ class PairModel(CostModel, Protocol):
     """
 
     def pair_terms(self, machines: MachineColumns, kinds: Sequence[ShapeRow]) -> PairTerms | None:
-        """Return the pairs of ``kinds``, of which ``labels`` are filled in; None if there are none."""
+        """Return the dependencies between ``kinds``, whose ``labels`` are filled in; None if there are none."""
         ...
 
     def pair_verdict(
@@ -122,5 +122,5 @@ class PairModel(CostModel, Protocol):
 
 
 def knows_pairs(model: CostModel) -> TypeGuard[PairModel]:
-    """Return whether a model has costs of pairs."""
+    """Return whether a model charges for pairs of tasks."""
     return model.promises.pairs

@@ -94,7 +94,7 @@ def _import(point: EntryPoint) -> Any:
 
 
 def _check_kind(name: str, found: Any) -> Any:
-    """Return a class, or raise ``ModelDeclarationError`` if it is of no kind."""
+    """Return a class; raise ``ModelDeclarationError`` unless its ``kind`` is "policy" or "overlay"."""
     if (kind := getattr(found, "kind", None)) not in get_args(Kind):
         raise ModelDeclarationError(f"{name}: kind is {kind!r}; it must be 'policy' or 'overlay'")
     return found

@@ -22,7 +22,7 @@ class MalformedConstraintError(MalformedArraysError):
 
 @runtime_checkable
 class TaskConstraint(Protocol):
-    """Decides which machines (rows) are refused to one more task of a kind because of where other tasks are.
+    """Decides which machines (rows) may not take one more task of a kind because of where other tasks are.
 
     What it says depends on which tasks have been added, not on their order; removing a task undoes adding it.
     ``allows`` answers for one machine, ``refusals`` for all; they agree.

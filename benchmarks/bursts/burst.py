@@ -1,4 +1,4 @@
-"""Measures a burst of pods on nodes with delayed metrics: does true use stay below the threshold, and even?
+"""Measures a burst of pods on nodes with delayed metrics: the true use of nodes, and how even it is.
 
 New pods arrive before any report can show them, so the scheduler has only estimates to keep nodes from overload. True
 use is known here, since the cluster is simulated. See ``scenario``.

@@ -87,7 +87,7 @@ def _dark(name: str, burst: Burst) -> dict[str, Burst]:
 
 
 def _run_without_overlay(burst: Burst, scheduling: Scheduling) -> Burst:
-    """Return the burst without the overlay, which is then not configured."""
+    """Return a copy of the burst whose configuration lacks the overlay ``load_threshold``."""
     plain = replace(burst, scheduling=scheduling, mode="upstream", weight=1, deviation=0.0)
     # Scheduling by requests does not use metrics.
     return replace(plain, missing=0.0, stale=0.0) if scheduling == "requests" else plain
@@ -125,7 +125,8 @@ def summaries(bursts: Mapping[str, Burst], outcomes: Mapping[str, Sequence[Outco
 def _ratio(
     label: str, other: Burst, bursts: Mapping[str, Burst], outcomes: Mapping[str, Sequence[Outcome]]
 ) -> dict[str, float] | None:
-    """Return median and worst ratio of the spread to that of ``other``, None if ``other`` was not run."""
+    """Return the median and the worst ratio of the spread to the spread of the burst ``other``; None if that was not
+    run."""
     found = next((name for name, burst in bursts.items() if burst == other), None)
     if found is None:
         return None

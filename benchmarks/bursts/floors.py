@@ -1,4 +1,4 @@
-"""Computes how evenly the pods of a burst could have been spread by their estimates, to compare a scheduler with."""
+"""Computes how evenly a scheduler that knows only estimates could have spread a burst, for comparison."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 
 class Floors(NamedTuple):
-    """Spreads of levelled pods: on nodes with current metrics, on all nodes, and on all nodes in the order of
-    arrival.
-    """
+    """Spreads of use after levelling by estimates: on nodes with metrics, on all nodes, and in order of arrival."""
 
     reporting: float
     everywhere: float

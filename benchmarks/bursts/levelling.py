@@ -1,4 +1,4 @@
-"""Computes how even use can be made if only estimates are known, to compare a burst's outcome with."""
+"""Computes how even the use of nodes can be if only estimates are known, for comparison with a burst's outcome."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def spread(values: NDArray[np.float64]) -> float:
-    """Return the 99th percentile minus the median."""
+    """Return the 99th percentile of the use of nodes minus the median."""
     median, high = np.percentile(values, [50, 99]).tolist()
     return float(high - median)
 

@@ -50,7 +50,7 @@ are the running pods.
 
 
 class Noise(NamedTuple):
-    """How far a pod's use varies, and the name that pods share which vary together; "": alone."""
+    """How far a pod's use varies, and a name that is equal for pods that vary together ("": the pod varies alone)."""
 
     share: float
     together: str

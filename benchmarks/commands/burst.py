@@ -1,4 +1,4 @@
-"""``burst``: pods that come faster than reports of use, on a simulated cluster and in simulated time."""
+"""``burst``: measures pods that arrive faster than reports of use, on a simulated cluster in simulated time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``compare``: the core against other ways to place the same tasks."""
+"""``compare``: compares the core with other algorithms that place the same tasks."""
 
 from __future__ import annotations
 

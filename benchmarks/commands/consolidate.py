@@ -1,4 +1,4 @@
-"""``consolidate``: machines that could be emptied, beside a search of prefixes."""
+"""``consolidate``: compares how many machines could be emptied with a search of prefixes of a sorted list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``dashboard``: what the page costs."""
+"""``dashboard``: measures how much the dashboard slows rounds down."""
 
 from __future__ import annotations
 

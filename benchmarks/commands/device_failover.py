@@ -1,4 +1,4 @@
-"""``device-failover``: bridge and solver killed while pods get devices."""
+"""``device-failover``: kills bridge and solver while pods get devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``drift``: whole rounds beside those of an earlier commit."""
+"""``drift``: compares the time of whole rounds with that of an earlier commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``end-to-end``: both processes against an API server."""
+"""``end-to-end``: measures bridge and solver together with an API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``small`` and ``full``: everything once."""
+"""``small`` and ``full``: run all measurements once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``expected-starts``: how good ``--when`` is."""
+"""``expected-starts``: compares the starts that ``--when`` predicts with the real ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``failover``: bridges, solvers and an API server, ended one after the other."""
+"""``failover``: ends bridges, solvers and an API server one after another, and measures how long no pod is bound."""
 
 from __future__ import annotations
 

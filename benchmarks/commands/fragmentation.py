@@ -1,4 +1,4 @@
-"""``fragmentation``: how much of shared GPUs is given away in the end."""
+"""``fragmentation``: measures how much of shared GPUs is in use when a cluster is full."""
 
 from __future__ import annotations
 

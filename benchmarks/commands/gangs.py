@@ -1,4 +1,4 @@
-"""``gangs``: whole gangs per round."""
+"""``gangs``: measures how many gangs a round decides."""
 
 from __future__ import annotations
 

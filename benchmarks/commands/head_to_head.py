@@ -1,4 +1,4 @@
-"""``head-to-head``: both schedulers in turn with a real API server."""
+"""``head-to-head``: compares this scheduler and kube-scheduler, in turn, with a real API server."""
 
 from __future__ import annotations
 

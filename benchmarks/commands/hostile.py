@@ -1,4 +1,4 @@
-"""``hostile``: by how much one tenant's most expensive pods delay the pods of another one."""
+"""``hostile``: measures how much one tenant's most expensive pods delay the pods of another tenant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``job-admission``: suspended Jobs in queues, admitted by Kueue and by this project, on a real API server."""
+"""``job-admission``: lets Kueue and this project admit suspended Jobs in queues, on a real API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``judge``: a real kube-scheduler's verdict on our placements, and on what we leave pending."""
+"""``judge``: lets a real kube-scheduler check our placements, and the pods that we leave pending."""
 
 from __future__ import annotations
 

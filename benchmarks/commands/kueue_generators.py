@@ -1,4 +1,4 @@
-"""``kueue-generators``: generators of Kueue's performance tests, in simulated time."""
+"""``kueue-generators``: simulates generators of Kueue's performance tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``large-day``: a simulated day of a large cluster, twice."""
+"""``large-day``: simulates a day of a large cluster twice, and compares the reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lifetimes``: how many nodes stay empty with the overlay of that name."""
+"""``lifetimes``: measures how many nodes stay empty with the overlay ``lifetimes``."""
 
 from __future__ import annotations
 

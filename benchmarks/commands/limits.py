@@ -1,4 +1,4 @@
-"""``optimum``, ``growth`` and ``memory``: what the core reaches beside what can be reached, and how it scales."""
+"""``optimum``, ``growth`` and ``memory``: compare the core with an exact solver, and measure how it scales."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``load``: what measured use costs."""
+"""``load``: measures how much measured use slows rounds down."""
 
 from __future__ import annotations
 

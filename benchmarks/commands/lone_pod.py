@@ -1,4 +1,4 @@
-"""``lone-pod``: where the time of a pod that comes alone goes."""
+"""``lone-pod``: measures how the time of a pod that arrives alone is spent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``network``: what joint placement of applications is worth."""
+"""``network``: compares joint placement of applications with placement pod by pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``numa``: what aligning pods with NUMA zones costs."""
+"""``numa``: measures how much aligning pods with NUMA zones slows rounds down."""
 
 from __future__ import annotations
 

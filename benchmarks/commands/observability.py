@@ -1,4 +1,4 @@
-"""``observability``: what metrics and traces cost."""
+"""``observability``: measures how much metrics and traces slow rounds down."""
 
 from __future__ import annotations
 

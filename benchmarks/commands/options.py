@@ -1,4 +1,4 @@
-"""Options that several commands share, and how results leave the harness."""
+"""Options that several commands share, and functions that save and print results."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def make_runs_option(default: int) -> Callable[[Callable[..., None]], Callable[.
 
 
 def progress() -> Callable[[str], None]:
-    """Say what is being done, on standard error."""
+    """Print what the command is doing, on standard error."""
     console = Console(stderr=True)
     return lambda text: console.print(f"[dim]{text}", highlight=False)
 

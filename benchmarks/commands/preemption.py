@@ -1,4 +1,4 @@
-"""``preemption``: places made by evicting others."""
+"""``preemption``: measures rounds that evict pods for more important ones."""
 
 from __future__ import annotations
 

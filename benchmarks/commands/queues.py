@@ -1,4 +1,4 @@
-"""``queues``: rounds with queues and quotas."""
+"""``queues``: measures rounds with queues and quotas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``relieve``: hot machines relieved, beside the descheduler's LowNodeUtilization."""
+"""``relieve``: compares moves off hot machines with the descheduler's LowNodeUtilization."""
 
 from __future__ import annotations
 

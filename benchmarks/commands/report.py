@@ -1,4 +1,4 @@
-"""``report``: saved results as Markdown and pictures."""
+"""``report``: renders saved results as Markdown, pictures and a web page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``requests``: what small writes cost their client, over plain HTTP and TLS."""
+"""``requests``: measures the processor time of a small write in its client, over plain HTTP and TLS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``shards``: what is lost where several solvers share a cluster."""
+"""``shards``: measures how much worse placements are if several solvers share a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``start``: reading a whole cluster, and sending it to a solver again."""
+"""``start``: measures how long a bridge takes to read a whole cluster and send it to a solver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``sweep``: rounds of all sizes, across every edge at which algorithms change."""
+"""``sweep``: measures rounds of many sizes, around every size at which the solver changes its algorithm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``throughput`` and ``policies``: tasks placed per second by the core, without pods and API server."""
+"""``throughput`` and ``policies``: measure tasks placed per second by the core, without pods and API server."""
 
 from __future__ import annotations
 

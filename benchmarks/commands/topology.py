@@ -1,4 +1,4 @@
-"""``topology``: how long one group takes on a tree, and rounds with groups."""
+"""``topology``: measures the time for one group over a tree, and rounds with groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``trees``: trees of groups per round."""
+"""``trees``: measures rounds with trees of groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``run`` and ``list``: workloads that are written as op lists."""
+"""``run`` and ``list``: run workloads that YAML files describe as lists of operations, and list them."""
 
 from __future__ import annotations
 

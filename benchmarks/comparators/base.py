@@ -1,4 +1,4 @@
-"""Input and output of every comparator."""
+"""The input and the output of every comparator (an algorithm that places the same tasks for comparison)."""
 
 from __future__ import annotations
 

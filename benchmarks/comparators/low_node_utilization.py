@@ -1,4 +1,4 @@
-"""Evicts from hot nodes as the descheduler's LowNodeUtilization does; kube-scheduler's score places the victims.
+"""Evicts pods from hot nodes as the descheduler's LowNodeUtilization does, and places them by kube-scheduler's score.
 
 Source: the plugin of the descheduler (``pkg/framework/plugins/nodeutilization``), with measured use: nodes above the
 target in some resource are over-utilised, those below the low thresholds in all are under-utilised. From the hottest

@@ -49,7 +49,7 @@ def place_by_sample(contest: Contest) -> Outcome:
 
 @dataclass(slots=True)
 class _State:
-    """The machines twice in a row, so that every window around the ring is one slice."""
+    """The state of all machines, stored twice in a row, so that a window that wraps around the end is one slice."""
 
     columns: MachineColumns
     free: Int64
@@ -57,7 +57,7 @@ class _State:
     feasible: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
 
     def book(self, machine: int, request: Int64) -> None:
-        """Book a task on both copies of a machine."""
+        """Subtract a task's requests on both copies of a machine."""
         count = len(self.running) // 2
         for copy in (machine, machine + count):
             self.free[copy] -= request

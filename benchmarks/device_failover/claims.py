@@ -1,4 +1,4 @@
-"""Follows all changes of claims independently of the scheduler: checks devices, and plays their driver."""
+"""Follows all changes of claims independently of the scheduler, checks their devices, and simulates the driver."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ClaimHistory:
 
 
 class ClaimWatch(ClaimHistory):
-    """Follows the claims of an API server, and plays the driver of their devices.
+    """Follows the claims of an API server, and simulates the driver of their devices.
 
     ``fail_share``: probability that the driver reports a device as failed.
     """
@@ -114,7 +114,7 @@ def _name(result: Object) -> Device:
 
 @asynccontextmanager
 async def follow_claims(transport: Transport, random: Random) -> AsyncGenerator[ClaimWatch]:
-    """Provide the claims of an API server, which are followed until the context ends."""
+    """Provide a watch of the claims of an API server, which ends with the context."""
     watch = ClaimWatch(transport, random)
     running = asyncio.create_task(watch.run())
     try:

@@ -37,7 +37,7 @@ _GOES_EARLY = 2
 
 @dataclass(frozen=True, slots=True)
 class DeviceFailoverOptions:
-    """``claims`` in all, in ``kills`` batches.
+    """Options: ``claims`` in all, created in ``kills`` batches; each batch has one kill.
 
     ``binaries``: folder of a real control plane; None: simulate the API server. ``timeout``: seconds of each wait.
     """

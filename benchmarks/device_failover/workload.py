@@ -47,7 +47,7 @@ class Draws:
 
     @property
     def room(self) -> dict[str, int]:
-        """Return how many devices of each driver the present pods may want."""
+        """Return how many more devices of each driver pods may ask for."""
         return {PLAIN: (PLAIN_PER_NODE - 1) * self.nodes - 1, SLOW: SLOW_PER_NODE * self.nodes}
 
     def count_wanted(self, driver: str) -> int:
@@ -79,7 +79,7 @@ class Draws:
         return [self._make_pod({PLAIN: 1}, {"resourceClaimTemplateName": "one"}) for _ in range(left)]
 
     def forget(self, name: str) -> None:
-        """Remove a pod; of two pods that share a claim, both."""
+        """Remove a pod; if two pods share its claim, remove both."""
         self._wanted.pop(name, None)
 
     def _make_pod(self, wanted: dict[str, int], claim: Object | None) -> Object:

@@ -1,4 +1,4 @@
-"""Chooses when expected starts are asked, and of which pods: at many moments of a cluster, of few pods at each.
+"""Chooses the moments of a simulated cluster at which ``--when`` is asked, and a few pods for each moment.
 
 Pods that wait at one moment wait for the same jobs, so their errors depend on each other; many answers of one moment
 tell little more than a few. So no pod is asked twice, and the pods of a moment are of as many kinds as possible.
@@ -21,7 +21,7 @@ STEP = 900.0
 
 
 class Question(NamedTuple):
-    """A moment at which is asked when some tasks will start."""
+    """A moment, and the tasks whose start is predicted at this moment."""
 
     moment: Moment
     asked: Int64
@@ -42,7 +42,7 @@ class Sample(NamedTuple):
 
 
 def let_happen(simulation: Simulation, sample: Sample, seed: int) -> list[Question]:
-    """Run a simulation until all tasks that are asked have begun or never will; return the questions.
+    """Run a simulation until all tasks in question have begun or never will; return the questions.
 
     The chosen moments are equally far apart in the time in which tasks wait.
     """

@@ -1,4 +1,4 @@
-"""Bounds by a linear program how much of the GPUs a scheduler could allocate that knows all pods beforehand.
+"""Computes by a linear program how much of the GPUs a scheduler that knows all pods beforehand could allocate at most.
 
 In the linear program, pods may be split, all machines of a kind are one large machine, and of each type at most the
 arriving pods are placed. GPUs are filled by patterns: sets of parts that fit on one GPU (Gilmore and Gomory, Operations
@@ -18,7 +18,7 @@ from benchmarks.fragmentation.trace import MILLI, Arrivals, NodeType
 
 
 def bound_given(arrivals: Arrivals, pods: Iterable[int] = ()) -> float:
-    """Return the share of all GPUs that no placement exceeds which has places for ``pods``.
+    """Return an upper bound on the share of GPUs that any placement with places for ``pods`` can allocate.
 
     These are given by their numbers in the order of arrival.
     """

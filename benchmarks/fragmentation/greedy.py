@@ -115,7 +115,7 @@ class GreedyCluster:
 
 
 def place_greedily(arrivals: Arrivals, policy: Policy) -> Outcome:
-    """Return what becomes of pods that are placed one by one."""
+    """Place pods one by one; return which of them got a place, and the GPUs in use."""
     cluster = GreedyCluster(arrivals, policy)
     costs = np.stack([cluster.judge(machine) for machine in range(len(cluster.cpu))], axis=1)
     free = cluster.gpus.sum(axis=1)

@@ -1,4 +1,4 @@
-"""Measures how much of the cluster's GPUs each way to place allocates, beside an upper bound."""
+"""Measures how much of the cluster's GPUs each placement method allocates, compared with an upper bound."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FragmentationOptions:
 def measure_fragmentation(
     options: FragmentationOptions, *, progress: Callable[[str], None]
 ) -> dict[str, object]:
-    """Place the same pods in each way."""
+    """Place the same pods by each method; return how much of the GPUs is in use."""
     runs = []
     for variant in options.variants or list_variants():
         for seed in range(42, 42 + options.seeds):

@@ -41,7 +41,7 @@ USUAL = 10**6
 
 
 def make_scheduler(overlays: Sequence[tuple[str, int]], usual: Sequence[Mapping[str, Any]] = ()) -> Scheduler:
-    """Return a scheduler whose only models are these overlays (name and weight), which are told the ``usual`` pods."""
+    """Return a scheduler with only these overlays (name and weight), whose arguments state the ``usual`` pods."""
     told = {"usualPods": usual, "usualPodsCount": USUAL} if usual else {}
     models = [
         WeightedModel(load_model(name, {"drivers": [DRIVER]} | told), weight) for name, weight in overlays
@@ -66,7 +66,7 @@ def describe_node(name: str, node: NodeType) -> list[Event]:
 
 
 def state_usual_pods(arrivals: Arrivals) -> list[dict[str, Any]]:
-    """Return how frequent each type of pod is, as the models' argument ``usualPods``: what FGD is given."""
+    """Return how frequent each type of pod is, as the models' argument ``usualPods``; FGD uses the same figures."""
     return [
         {
             "weight": count,
@@ -100,7 +100,7 @@ def place_in_rounds(
     *,
     learn: bool = False,
 ) -> Outcome:
-    """Return what becomes of pods that come in batches of ``batch``; pods without a place wait for the next rounds.
+    """Place pods that arrive in batches of ``batch``; those without a place wait for later rounds. Return the outcome.
 
     ``moves``: which share of the placed pods is moved at most. They move once, when `FULL` of the GPUs is taken.
     ``learn``: models learn from pods that have come how frequent each type is; else they are told, as FGD is.

@@ -1,4 +1,4 @@
-"""Sums results up by variant: means and spreads over orders of arrival, and how far from FGD to the bound they are."""
+"""Summarises results by variant: means and spreads over orders of arrival, and the gain between FGD and the bound."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PUBLISHED = {
 
 @dataclass(frozen=True, slots=True)
 class VariantSummary:
-    """What became of one variant's pods, in percent of all GPUs."""
+    """The GPUs that one variant's pods got, in percent of all GPUs, by method."""
 
     variant: str
     """Its name."""
@@ -53,7 +53,8 @@ class VariantSummary:
     """Mean percentage of the placed pods that were moved; None: no run with moves."""
 
     def find_progress(self, way: str) -> float:
-        """Return which percentage of the way from FGD to the bound is gone; 100 if there is none."""
+        """Return the gain over FGD as percent of the difference between FGD and the bound; 100 if there is no
+        difference."""
         left = self.means["bound"] - self.means["fgd"]
         return 100 * (self.means[way] - self.means["fgd"]) / left if left > 0 else 100.0
 

@@ -65,7 +65,7 @@ class Arrivals:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of arriving pods."""
+    """Which arriving pods got a place."""
 
     share: float
     """The share of all GPUs that is allocated after all pods have come."""

@@ -1,4 +1,4 @@
-"""Provides the cluster of a run: a control plane of its own, an existing cluster, or a simulated API server."""
+"""Provides the cluster of a run: a new control plane, an existing cluster, or a simulated API server."""
 
 from __future__ import annotations
 

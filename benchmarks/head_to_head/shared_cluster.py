@@ -108,7 +108,7 @@ class SharedCluster:
             self._namespaces.add(name)
 
     async def drop_unasked(self) -> None:
-        """Remove objects that earlier runs have left and this run has not asked for."""
+        """Remove objects of earlier runs that this run has not created again."""
         left = {key: each for key, each in self._kept.items() if key not in self._asked}
         await self._remove({key: each for key, each in left.items() if each.kind == "Pod"})
         await self._remove(left)
@@ -120,7 +120,8 @@ class SharedCluster:
         self._asked.clear()
 
     async def remove_passing(self) -> None:
-        """Remove objects that do not stay, pods first, as others are used by pods. Evicted pods count as gone."""
+        """Remove objects that do not stay between runs, pods first, because pods use the others. Evicted pods count as
+        gone."""
         pods = {key: each for key, each in self._passing.items() if key[0] == "Pod"}
         self.watch.forget(PodName(each.namespace, each.name) for each in pods.values())
         await self._remove(pods)

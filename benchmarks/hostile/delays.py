@@ -80,7 +80,7 @@ class HostileOptions:
 
 
 def run_hostile(options: HostileOptions, progress: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Measure each shape on a cluster of its own, and compare with the same bursts without it."""
+    """Measure each shape of hostile pods on a new cluster, and compare with the same bursts without these pods."""
     rows = []
     with make_pool(options.workers) as pool:
         for row in pool.map(partial(measure_shape, options), options.shapes):

@@ -1,4 +1,4 @@
-"""Makes pods with an excess of one thing each, as one tenant may create them to slow down all others."""
+"""Makes pods that have very many rules, labels or the like, as a tenant may create them to slow down other tenants."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Fill = Callable[[Object, "Room"], None]
 
 
 class Room(NamedTuple):
-    """How many bytes of JSON a pod has for what there is too much of, and how many entries it may take at most.
+    """How many bytes of JSON, and how many entries, a hostile pod may use for the field that it overfills.
 
     ``first``: number of the first entry, so that pods of one shape differ in each of them.
     """
@@ -31,9 +31,7 @@ class Room(NamedTuple):
 
 
 def hostile_pod(shape: str, room: Room, number: int = 0) -> Object:
-    """Return a pod with as much of one thing, a key of ``SHAPES``, as there is room for; different for each
-    ``number``.
-    """
+    """Return a pod that overfills one field, named by a key of ``SHAPES``; it differs for each ``number``."""
     name = f"hostile-{number}"
     pod: Object = {
         "metadata": {
@@ -49,7 +47,7 @@ def hostile_pod(shape: str, room: Room, number: int = 0) -> Object:
 
 
 def _filled(entries: Iterator[Any], room: Room) -> list[Any]:
-    """Return as many entries as there is room for."""
+    """Return as many entries as the limits of ``Room`` allow."""
     found, left = [], room.size
     for entry in islice(entries, room.most):
         left -= len(repr(entry)) + 1
@@ -216,13 +214,13 @@ def _size(pod: Object, room: Room) -> None:
 
 
 def _too_large(pod: Object, room: Room) -> None:
-    """Give a pod a size of its own that no node has."""
+    """Give a pod a request that no other pod has and no node can hold."""
     requests = {"cpu": "2k", "memory": f"{room.first + 1}Mi"}
     pod["spec"]["containers"][0]["resources"] = {"requests": requests}
 
 
 def _few_rules(**rules: Fill) -> Fill:
-    """Give a pod a size of its own, and some rules that are common by themselves."""
+    """Give a pod a request that no other pod has, and a few common rules."""
 
     def fill(pod: Object, room: Room) -> None:
         _size(pod, room)
@@ -278,7 +276,7 @@ def _volumes(pod: Object, room: Room) -> None:
 
 
 class Shape(NamedTuple):
-    """A kind of excess, and the number of pods."""
+    """A kind of hostile pods, and their number."""
 
     fill: Fill
     """Fills a pod with the excess."""

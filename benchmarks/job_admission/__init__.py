@@ -1,1 +1,1 @@
-"""Suspended Jobs admitted by Kueue and by this project, on the same control plane: time, processor, writes."""
+"""Compares Kueue and this project in admitting suspended Jobs on one control plane: time, processor, writes."""

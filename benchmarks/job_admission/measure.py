@@ -177,7 +177,7 @@ async def _is_served(api: Api, kind: str) -> bool:
 
 
 async def _are_active(api: Api) -> bool:
-    """Return whether somebody says of all ClusterQueues and LocalQueues that they admit."""
+    """Return whether all ClusterQueues and LocalQueues have the condition that they admit."""
     queues = [each for kind in ("ClusterQueue", "LocalQueue") for each in await api.list_objects(kind)]
     return all(_is_active(each) for each in queues)
 
@@ -188,7 +188,7 @@ def _is_active(queue: Object) -> bool:
 
 
 class _Checked(Protocol):
-    """Programs that run."""
+    """The running programs of a measurement, which are checked for unexpected ends."""
 
     def check(self) -> None:
         """Raise an error if one has ended."""
@@ -257,7 +257,7 @@ _OF_THE_CLUSTER = ("etcd", "kube-apiserver", "driver")
 
 
 def _sum_seconds(run: dict[str, Any], *, own: bool) -> float:
-    """Return processor seconds of what admits, or of the cluster."""
+    """Return the processor seconds of the admitting programs, or of the cluster."""
     return sum(
         used["cpuSeconds"]
         for name, used in run["usage"].items()
@@ -266,7 +266,7 @@ def _sum_seconds(run: dict[str, Any], *, own: bool) -> float:
 
 
 def _order(runs: Iterable[dict[str, Any]]) -> list[str]:
-    """Return all that was written, what was written most often first."""
+    """Return all kinds of writes, the most frequent first."""
     most: dict[str, int] = {}
     for run in runs:
         for what, count in run["writes"].items():

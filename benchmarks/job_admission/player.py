@@ -1,4 +1,4 @@
-"""Creates Jobs over time, and ends them as if their pods ran: each its run time after it was resumed."""
+"""Creates Jobs over time, and ends each Job when its run time has passed since it was resumed, as if its pods ran."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TYPE = {"apiVersion": "batch/v1", "kind": "Job"}
 
 
 class Player:
-    """Plays Jobs, and follows them from the start.
+    """Creates Jobs, follows their changes, and ends them.
 
     ``clock`` gives seconds; ``api`` and ``transport`` are of the same API server.
     """

@@ -1,4 +1,4 @@
-"""Runs what admits the Jobs: Kueue's manager, or this project's two programs."""
+"""Runs the programs that admit the Jobs: Kueue's manager, or this project's bridge and solver."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _AT_ONCE = {
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What admits Jobs."""
+    """The running programs that admit Jobs."""
 
     roots: Roots
     """Returns its processes by name."""

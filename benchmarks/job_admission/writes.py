@@ -23,7 +23,7 @@ POLICY: Mapping[str, Any] = {
 
 
 class Write(msgspec.Struct, frozen=True):
-    """A request that changed something, or was to."""
+    """A request that changed something in the API server, or tried to."""
 
     agent: str
     """The first word of the user agent."""
@@ -63,7 +63,7 @@ def _read(line: _Line) -> Write:
 
 
 def count_writes(writes: Iterable[Write]) -> dict[str, int]:
-    """Return how often what was written, the most frequent first."""
+    """Return how often each kind of write occurred, the most frequent first."""
     return dict(Counter(each.what for each in writes).most_common())
 
 

@@ -1,4 +1,4 @@
-"""Plays the controllers of claims as far as the judge needs: binds given volumes, provisions requested ones."""
+"""Simulates the controllers of volume claims for the judge: binds given volumes, provisions requested ones."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def run_openssl(*arguments: str | Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ControlPlaneOptions:
-    """What runs beside etcd and the API server, and with which options."""
+    """Which programs run besides etcd and the API server, and with which options."""
 
     controllers: str = ""
     """kube-controller-manager's option of that name, "" where it does not run."""

@@ -1,4 +1,4 @@
-"""Obtains kube-scheduler's verdict on placements, and on pods that were left pending.
+"""Asks a real kube-scheduler whether it would make our placements, and whether pods left pending fit somewhere.
 
 A placement is submitted by nomination: the pod is created behind a scheduling gate, ``status.nominatedNodeName``
 names our node, and the gate is opened. kube-scheduler tries that node first, and binds there if all its

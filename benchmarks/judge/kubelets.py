@@ -1,4 +1,4 @@
-"""Plays kubelets: nodes that renew their leases, pods that run at once and end in their grace period."""
+"""Simulates kubelets: nodes renew their leases, pods run at once and end within their grace period."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class _Failover:
         return self._figures(outages, await read_occupancy(transport), await self._most_events())
 
     def _draw_ends(self) -> list[str]:
-        """Return the kinds of ends, each about as often as the others, in random order."""
+        """Return which process ends when: each kind of end about as often as the others, in random order."""
         known = _KINDS if self._options.bridges > 1 else _ALONE
         kinds = [known[index % len(known)] for index in range(self._options.ends)]
         self._random.shuffle(kinds)

@@ -1,4 +1,4 @@
-"""Compares the machines that the core empties with a search of prefixes: random clusters, equal numbers of moves.
+"""Compares how many machines the core and a search of prefixes empty in random clusters with equally many moves.
 
 The comparator sorts machines by disruption cost and searches the longest prefix that can be emptied, as Karpenter's
 multi-node consolidation does. Both use the same trials of whether machines can be emptied.
@@ -25,7 +25,7 @@ Amounts = tuple[int, int]
 
 @dataclass(frozen=True)
 class Running:
-    """Machines with CPU and memory, and the requests of each task; with ``pools``, tasks stay in that of their
+    """Machines with cpu and memory, and requests of their tasks; with ``pools``, a task stays in the pool of its
     machine.
     """
 

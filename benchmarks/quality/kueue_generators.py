@@ -1,4 +1,4 @@
-"""Simulates generators of Kueue's performance tests: until when all workloads have ended, beside the optimum."""
+"""Simulates generators of Kueue's performance tests: when all workloads have ended, compared with the optimum."""
 
 from __future__ import annotations
 

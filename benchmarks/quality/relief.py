@@ -45,7 +45,7 @@ def draw_crowded(random: Random, options: ReliefOptions) -> dict[str, RunningPod
 
 
 def measure_relief(options: ReliefOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
-    """Relieve a cluster per seed in both ways."""
+    """Relieve a cluster per seed, by the core's moves and by the descheduler's evictions."""
     clusters = []
     for seed in range(options.seeds):
         progress(f"cluster {seed + 1} of {options.seeds}")

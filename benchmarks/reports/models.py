@@ -26,7 +26,7 @@ _BURST_COLUMNS = {
 
 
 def load_sheets(report: Report) -> list[Sheet]:
-    """Return tables of what the overlay adds to a round, and of the cost of a stream of reports."""
+    """Return tables of the time that ``load_threshold`` adds to a round, and of the time for a stream of reports."""
     overlay, stream = report["overlay"], report["stream"]
     rows = [
         _pair(

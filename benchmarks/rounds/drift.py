@@ -1,4 +1,4 @@
-"""Compares whole rounds with those of an earlier commit, in alternation: small losses add up unseen otherwise.
+"""Compares the time of whole rounds with that of an earlier commit, because small slowdowns add up unnoticed.
 
 Both trees run in processes of their own, which live as long as a scenario; they use the same interpreter and packages.
 The earlier tree is a worktree of git. What is compared is processor seconds. Each release adds a file of results

@@ -33,7 +33,7 @@ class ToldEvents:
         self._taken += events_from_proto(self._books.take_events())
 
     async def delete(self, pods: Iterable[PodName]) -> None:  # noqa: ARG002 - interface
-        """Refuse deletion: which pods go depends on what was scheduled before."""
+        """Refuse deletion, because the pods to delete depend on what was scheduled before."""
         raise TargetError("pods are deleted; only workloads that create everything can be told in advance")
 
     async def advance(self, seconds: float) -> None:

@@ -97,7 +97,7 @@ class PodWatch:
         self._changed.set()
 
     def restart_pauses(self) -> None:
-        """Start another part of the run: pauses and bindings are counted from here on."""
+        """Start another part of the run: count pauses and bindings from here on."""
         self.first_bound = self.last_bound = self.longest_pause = 0.0
 
     def _note_pause(self, now: float) -> None:

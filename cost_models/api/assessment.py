@@ -54,7 +54,7 @@ class SparseArcs:
 
 
 class ByTask(Protocol):
-    """Amounts of single tasks on machines; may be called only while the cluster is as the model saw it."""
+    """Returns amounts of single tasks on machines; call it only while the cluster is as the model saw it."""
 
     def amounts(self, places: Int64) -> Int64:
         """Return the amounts of the tasks at ``places`` (int64[V]) in ``Load.assigned``: int64[V]."""
@@ -101,7 +101,7 @@ class JointRows:
         return bool(machines.max(initial=0) > 1)
 
     def holds(self) -> Bool:
-        """Return the shapes that rows may keep off a machine, as they take an amount or may be barred: bool[S]."""
+        """Return the shapes that joint rows may refuse, because they take an amount or may be barred: bool[S]."""
         takes: Bool = self.amount > 0
         barred = None if self.returned is None else self.returned.barred
         return takes if barred is None else takes | barred
@@ -109,7 +109,8 @@ class JointRows:
 
 @runtime_checkable
 class Ledger(Protocol):
-    """An account of room that joint rows cannot express, such as the NUMA zones to which a kubelet aligns requests.
+    """An account of free capacity that joint rows cannot express, such as the NUMA zones to which a kubelet aligns
+    requests.
 
     A ledger describes the machines as they are when the round begins; the scheduler works on copies, and books the
     tasks that it admits. Bookings never add room, except where the order of tasks counts. ``reason``: why a machine
@@ -119,8 +120,8 @@ class Ledger(Protocol):
     reason: str
 
     def find_ordered(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return whether tasks of ``shapes[i]`` must reach ``machines[i]`` in the order in which they are booked:
-        bool[A].
+        """Return whether tasks of ``shapes[i]`` must be bound to ``machines[i]`` in the order in which they were
+        admitted: bool[A].
         """
         ...
 
@@ -138,7 +139,8 @@ class Ledger(Protocol):
         ...
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
-        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; returns int64[A], how many were booked.
+        """Record up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; return how many of them fitted:
+        int64[A].
 
         Entries are booked in order, and the tasks of an entry one after another. Machines may repeat.
         """
@@ -151,11 +153,11 @@ class Ledger(Protocol):
 
 @runtime_checkable
 class SharedLedger(Ledger, Protocol):
-    """A ledger in which machines may share room."""
+    """A ledger in which several machines may draw on the same free capacity."""
 
     @property
     def shared(self) -> bool:
-        """Whether a booking on one machine may leave less room on others."""
+        """Whether a task recorded on one machine may leave less capacity on other machines."""
         ...
 
 
@@ -178,25 +180,26 @@ class SavableLedger(Ledger, Protocol):
 
 @runtime_checkable
 class ReasonedLedger(Ledger, Protocol):
-    """A ledger that gives several reasons for refusing machines without room."""
+    """A ledger that gives several reasons why machines with too little free refuse a shape."""
 
     def find_fault(self, shape: int) -> str:
-        """Return the fault of a shape that keeps it off every machine; "" for none."""
+        """Return the fault of a shape because of which no machine may take it; "" for none."""
         ...
 
     def list_faults(self, shape: int) -> Sequence[tuple[str, Bool]]:
-        """Return more exact reasons than ``reason`` for some machines without room for a shape: text and bool[M]
+        """Return more exact reasons than ``reason`` for some machines on which a shape does not fit: text and bool[M]
         each.
         """
         ...
 
     def find_full(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return whether ``machines[i]`` has room for a task of ``shapes[i]`` only after tasks there leave: bool[A]."""
+        """Return whether a task of ``shapes[i]`` fits on ``machines[i]`` only after tasks leave that machine:
+        bool[A]."""
         ...
 
 
 class RoomAfterEviction(Protocol):
-    """Says which machines of a ledger would have room if tasks left; may be called only within the round.
+    """Says on which machines of a ledger a task would fit if other tasks left; call it only within the round.
 
     ``held``: bool[S, M], machines that the model's filter refuses to a shape only because of what tasks there hold.
     Tasks are given by their numbers in ``Arrivals.task``.
@@ -234,11 +237,11 @@ class SharedRoomAfterEviction(RoomAfterEviction, Protocol):
 
 @runtime_checkable
 class EvictableLedger(Ledger, Protocol):
-    """A ledger that can also say which machines would have room if tasks left."""
+    """A ledger that can also say on which machines a task would fit if other tasks left."""
 
     @property
     def room_after_eviction(self) -> RoomAfterEviction | None:
-        """Says which machines would have room if tasks left; None if no task can make room."""
+        """Returns what says on which machines a task would fit if others left; None if evictions free nothing."""
         ...
 
 

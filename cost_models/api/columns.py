@@ -15,12 +15,13 @@ T = TypeVar("T")
 
 
 class Chosen(Sequence[T]):
-    """Some entries of a sequence, each looked up only when it is used, as most models read few descriptions or none."""
+    """A selection of a sequence whose entries are looked up only when used, because most models read few
+    descriptions."""
 
     __slots__ = ("_entries", "_rows")
 
     def __init__(self, entries: Sequence[T], rows: Sequence[int]) -> None:
-        """Entry i is ``entries[rows[i]]``."""
+        """Make a selection whose entry i is ``entries[rows[i]]``."""
         self._entries = entries
         self._rows = rows
 
@@ -106,7 +107,8 @@ class Residents:
         return np.bincount(self.machine, weights=weights, minlength=machines).astype(np.float64)
 
     def select(self, rows: Int64) -> Residents:
-        """Return the residents of the machines in ``rows`` (ascending), which are numbered from 0 then; kinds stay."""
+        """Return the residents of the machines in ``rows`` (ascending), numbered anew from 0; kinds keep their
+        numbers."""
         there = np.isin(self.machine, rows)
         place = np.searchsorted(rows, self.machine[there])
         return replace(self, machine=place, kind=self.kind[there], count=self.count[there])

@@ -13,8 +13,8 @@ class ModelDeclarationError(ValueError):
 
 
 class _Declared:
-    """Fields that are true or false, or tuples of non-empty texts. Raises ``ModelDeclarationError`` for anything else,
-    and for a field that does not exist.
+    """The base of `Needs` and `Promises`: fields that are true or false, or tuples of non-empty texts. Raises
+    ``ModelDeclarationError`` for anything else, and for a field that does not exist.
     """
 
     __slots__ = ()
@@ -88,7 +88,7 @@ class Needs(_Declared):
 
     @classmethod
     def merge(cls, every: Iterable[Needs]) -> Needs:
-        """Return the union of all needs in ``every``."""
+        """Return needs that contain all facts that any of ``every`` needs."""
         given = tuple(every)
         values: dict[str, Any] = {}
         for each in fields(cls):

@@ -58,7 +58,8 @@ class RecordParser(Generic[T]):
     """
 
     def __init__(self, parse: Callable[[bytes], T]) -> None:
-        """``parse`` raises ``BadRecordError`` for a payload that cannot be read; any other error counts as that."""
+        """Take the function that parses a payload; it raises ``BadRecordError`` (other errors count as such) for a bad
+        one."""
         self._parse = parse
         self._last: Parsed[T] = Parsed()
 

@@ -68,7 +68,7 @@ def check_filter(probe: Probe, answer: Assessment) -> None:
 
 @check_each_answer
 def check_sparse(probe: Probe, answer: Assessment) -> None:
-    """Check that sparse arcs are parallel arrays, with indices in range and no pair twice."""
+    """Check that ``SparseArcs`` has arrays of equal length, indices in range and no pair of shape and machine twice."""
     sparse = answer.sparse
     if sparse is None:
         return
@@ -119,9 +119,7 @@ def _check_occupied(probe: Probe, answer: Assessment, occupied: Bool) -> None:
 
 
 def _check_returned(probe: Probe, rows: JointRows, returned: Returned) -> None:
-    """Return what rows get back is a figure per kind or per task, of at least 0, and no two machines share
-    such a row.
-    """
+    """Check that what rows get back is a figure per kind or per task, at least 0, and that no machines share a row."""
     probe.require(not rows.shared, "joint.returned needs a row per machine")
     probe.array("joint.returned.owed", returned.owed, np.int64, rows.limit.shape)
     machines = probe.case.machines
@@ -155,7 +153,7 @@ def check_crowding(probe: Probe, _: Assessment) -> None:
 
 @check_each_answer
 def check_growth(probe: Probe, answer: Assessment) -> None:
-    """Check that a growth in the answer is what crowding has to be: float64[M], finite and at least 0."""
+    """Check that a ``growth`` in the answer is float64[M], finite and at least 0, as crowding must be."""
     if answer.growth is not None:
         probe.figures("growth", answer.growth, (probe.machines,))
 

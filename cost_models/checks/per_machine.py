@@ -61,7 +61,7 @@ def _check_time(probe: Probe, whole: Assessment) -> None:
 
 
 def _selections(case: Case) -> Iterator[tuple[str, Int64, Int64 | None]]:
-    """Yield some of the shapes, and of the machines (None: all of them), with a word on each."""
+    """Yield selections of shapes and machines (None: all of them), each with a short description."""
     shapes, machines = np.arange(case.shapes.count), np.arange(case.machines.count)
     for machine in machines.tolist():
         yield f"about machine {machine} alone", shapes, machines[machine : machine + 1]
@@ -89,9 +89,7 @@ def _require_same(probe: Probe, whole: Assessment, part: Assessment, shapes: Int
 
 
 def _plain(answer: Assessment, size: tuple[int, int]) -> Assessment:
-    """Return an answer with all that has no meaning made equal: no refusals, and causes where nothing is
-    refused.
-    """
+    """Return an answer in a normal form, so that two answers with the same meaning are equal."""
     feasible = np.ones(size, dtype=np.bool_) if answer.feasible is None else answer.feasible
     causes = None if answer.causes is None or feasible.all() else np.where(feasible, 0, answer.causes)
     return replace(answer, feasible=feasible, causes=causes)

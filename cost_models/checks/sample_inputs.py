@@ -189,12 +189,12 @@ def tasks_that_state_nothing(case: Case) -> Case:
 
 
 def of_machines(machines: MachineColumns, rows: Sequence[int]) -> MachineColumns:
-    """Return ``machines`` with only these rows; the tasks on them, and their use in detail, are left out."""
+    """Return ``machines`` with only these rows, and without the tasks and the detailed use of these machines."""
     return replace(machines.select(np.array(rows, dtype=np.int64)), residents=None)
 
 
 def of_resources(case: Case, name: str, columns: Sequence[int]) -> Case:
-    """Return the case with only these columns of resources."""
+    """Return a case that has only these resources."""
     chosen = list(columns)
     machines, shapes = case.machines, case.shapes
     return Case(

@@ -1,4 +1,4 @@
-"""One view of devices of machines and tasks, whether drivers publish the devices or nodes state their number."""
+"""Gives models one view of devices, whether drivers publish them or nodes state only their number."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_names(model: str, args: Mapping[str, Any]) -> DeviceNames:
 
 
 def read_names_and_usual_pods(model: str, args: Mapping[str, Any]) -> tuple[DeviceNames, StatedPods]:
-    """Read the arguments of a model that judges room by usual tasks. Raises ``ModelArgumentError``."""
+    """Read the arguments of a model that judges free devices by usual tasks. Raises ``ModelArgumentError``."""
     read = Arguments(model, args)
     names = _read_names(read)
     stated = read_usual_pods(model, read, names.resources)

@@ -1,4 +1,4 @@
-"""The worth of free shares of a device to the parts of usual tasks: dual prices of a cutting stock problem.
+"""Computes what free shares of a device are worth for the usual tasks, as dual prices of a cutting stock problem.
 
 Source: Gilmore and Gomory, A Linear Programming Approach to the Cutting-Stock Problem, Operations Research 9 (1961). A
 *pattern* is a set of parts that fit on one device. The linear program covers the usual demand for parts with as few
@@ -37,7 +37,8 @@ def count_cells(shares: Float64) -> Int64:
 
 
 def value_gaps(demand: Mapping[int, float]) -> Float64:
-    """Return the worth of each number of free cells of a device, in devices: float64[CELLS + 1], ascending.
+    """Return what each number of free cells (hundredths of a device) is worth, in devices: float64[CELLS + 1],
+    ascending.
 
     ``demand`` says how many parts of each size, in cells, the usual tasks take; sizes of a whole device and of no cell
     count for nothing. A whole device is worth 1.
@@ -112,7 +113,7 @@ def _find_column(sizes: list[int], prices: Float64) -> tuple[Float64 | None, flo
 
 
 def tabulate_values(prices: Mapping[int, float]) -> tuple[list[float], list[int]]:
-    """Return, for 0 to `CELLS` cells, the worth of the dearest set of parts that fit into them, and one of its sizes.
+    """Return, for 0 to `CELLS` free cells, the worth of the dearest set of parts that fits, and the size of one part.
 
     A size of 0 says that the set also fits into one cell less.
     """

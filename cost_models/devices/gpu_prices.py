@@ -1,4 +1,4 @@
-"""Prices what is free of devices by what usual tasks can make of it, and charges a task for the worth that it takes.
+"""Charges a task for the free shares of devices that usual tasks can no longer use, at prices of a linear program.
 
 A machine's room is worth the devices that usual tasks could fill in the end if they keep coming, and no others:
 
@@ -55,7 +55,7 @@ CAUTION = 0.1
 
 
 class GpuPrices(BaseModel):
-    """Charges a task for what a machine's devices are worth less once it is there."""
+    """Charges a task for the amount by which it lowers the worth of a machine's free devices."""
 
     name = "gpu_prices"
     kind = "overlay"
@@ -92,7 +92,7 @@ class Worth:
     """float64[D, R], the deviation of that for one device; for G it is the square root of G times as much."""
 
     def judge(self, room: Room, rows: Int64) -> Float64:
-        """Return V for the room on the machines of these rows: float64[rows]."""
+        """Return the worth V of the free devices and resources of the machines in these rows: float64[rows]."""
         cells = count_cells(np.ascontiguousarray(room.shares.T))
         filled = self.values[room.kind, cells].sum(axis=0)
         short = np.zeros(len(filled))
@@ -106,7 +106,7 @@ class Worth:
 
 
 def learn_worth(view: DeviceView, usual: UsualTasks) -> Worth:
-    """Return the worth of room, learned from the usual tasks.
+    """Return the prices of free devices and resources, learned from the usual tasks.
 
     A task counts on each machine that it may come to by its popularity, divided by the number of devices there are on
     such machines.

@@ -1,4 +1,5 @@
-"""The loss of machines by a further task, for models that judge what is free of a machine's devices."""
+"""Computes by how much a further task lowers the worth of a machine's free devices, for models that state this
+worth."""
 
 from __future__ import annotations
 

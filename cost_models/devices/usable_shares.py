@@ -1,4 +1,4 @@
-"""How much of machines' devices the cluster's usual tasks could use: the measure of fragmentation of FGD.
+"""Computes how much of the free devices usual tasks could use: the measure of fragmentation of FGD.
 
 Source: Weng et al., Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent,
 USENIX ATC 2023. A machine's free share of a device is *unusable* for a task if the machine lacks room for the task, or
@@ -72,8 +72,8 @@ def take_best_fit(shares: Float64, count: int, share: float) -> tuple[Float64, B
 
 
 def sum_usable(room: Room, usual: UsualTasks) -> Float64:
-    """Return how many devices' worth of each machine a task of each usual kind could use: float64[T, M]. Cpu, memory
-    and other resources of the machine are ignored.
+    """Return which share of each machine's devices, in devices, a task of each usual kind could use: float64[T, M].
+    Cpu, memory and other resources of the machine are ignored.
     """
     found = np.zeros((len(usual.popularity), len(room.kind)))
     known: dict[tuple[int, float, int], Float64] = {}
@@ -106,6 +106,6 @@ def find_fitting(amounts: Int64, usual: UsualTasks) -> Bool:
 
 
 def expect_usable(room: Room, usual: UsualTasks) -> Float64:
-    """Return U: float64[M], the share of each machine's devices that a task drawn from the usual ones could use."""
+    """Return U, the share of each machine's devices that a random usual task could use on average: float64[M]."""
     usable = sum_usable(room, usual) * find_fitting(room.amounts, usual)
     return usual.popularity @ usable

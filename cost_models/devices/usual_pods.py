@@ -1,4 +1,4 @@
-"""Usual pods that an operator states beforehand, and how they count beside those that the cluster has.
+"""Reads which pods an operator expects, and combines them with the pods that the cluster has.
 
 Models for devices judge room by what usual tasks could make of it. What is usual they learn from the tasks that the
 cluster has, waiting and on machines: little at first. Whoever knows the mixture that comes can state it. Statements
@@ -29,7 +29,7 @@ _MOST_PODS = 1000
 
 @dataclass(frozen=True, slots=True)
 class StatedPod:
-    """A kind of pod that usually comes."""
+    """A kind of pod that the operator expects to arrive often."""
 
     weight: float
     """How often, relative to the others; above 0."""
@@ -45,7 +45,7 @@ class StatedPod:
 
 @dataclass(frozen=True, slots=True)
 class StatedPods:
-    """All that is stated; false if it is nothing."""
+    """All pods that the operator has stated; false if there are none."""
 
     pods: tuple[StatedPod, ...] = ()
     """The kinds of pods."""
@@ -58,7 +58,7 @@ class StatedPods:
     def describe(
         self, machines: MachineColumns, rows: Int64, columns: Sequence[int], published: int, kinds: int
     ) -> UsualTasks:
-        """Return them as usual tasks, for the machines in ``rows`` and the resources in ``columns``.
+        """Return the stated pods as usual tasks, for the machines in ``rows`` and the resources in ``columns``.
 
         ``published`` of the ``kinds`` of devices come from drivers, and come first; of the others there are whole ones
         alone. A pod that asks for a resource that no machine has may come to none.
@@ -81,7 +81,7 @@ class StatedPods:
         )
 
     def _find_open(self, labels: Sequence[Mapping[str, str]]) -> Bool:
-        """Return which machines with these labels each kind of pod may come to: bool[T, M]."""
+        """Return on which machines with these labels each kind of pod may run: bool[T, M]."""
         found = np.ones((len(self.pods), len(labels)), dtype=np.bool_)
         for key in sorted({key for each in self.pods for key in each.labels}):
             number: dict[str | None, int] = {}
@@ -92,7 +92,7 @@ class StatedPods:
         return found
 
     def join(self, stated: UsualTasks, learned: UsualTasks, tasks: int) -> UsualTasks:
-        """Return both as one, where the learned ones come from so many ``tasks``; equal kinds become one."""
+        """Return stated and learned pods merged, the learned ones weighted by ``tasks``; equal kinds become one."""
         part = self.count / (self.count + tasks)
         return merge_alike(
             UsualTasks(
@@ -106,7 +106,7 @@ class StatedPods:
 
 
 def merge_alike(usual: UsualTasks) -> UsualTasks:
-    """Return the tasks with equal kinds as one kind, which comes where its first one was."""
+    """Return the tasks with equal kinds merged into one, in the order of their first occurrence."""
     parts = zip(usual.requests, usual.count, usual.share, np.packbits(usual.allowed, axis=1), strict=True)
     first: dict[bytes, int] = {}
     place = [first.setdefault(b"".join(part.tobytes() for part in row), len(first)) for row in parts]

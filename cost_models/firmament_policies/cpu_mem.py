@@ -89,7 +89,7 @@ class CpuMem(BaseModel):
         self.needs = Needs(unseen=self._availability != "reservation")
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return the cost of a machine's next slot: int16[S, M].
+        """Return the cost of one more task of each shape on each machine: int16[S, M].
 
         Computes a few rows at a time, so that intermediate arrays stay in the processor's cache, and stores 16 bits per
         figure where whole numbers suffice. The divisions give the exact whole number: a quotient of two integers below
@@ -173,7 +173,7 @@ class CpuMem(BaseModel):
 def compute_taken(
     machines: MachineColumns, column: int, availability: Availability, expiration: float = EXPIRATION_SECONDS
 ) -> Float64:
-    """Return what is taken of one resource on each machine: float64[M].
+    """Return how much of one resource tasks use or have requested on each machine: float64[M].
 
     A report does not contain the tasks that came after it. Their requests are added, so that a burst does not overload
     a machine that looks idle until its next report.

@@ -1,4 +1,4 @@
-"""Network bandwidth: tasks go where most of it is free, and together never exceed what a machine has.
+"""Places tasks on machines with much free network bandwidth, and never exceeds the bandwidth of a machine.
 
 Source: Firmament's NET cost model. A class of tasks with bandwidth request ``req`` has up to ten slots on a machine.
 The i-th slot (i = 1, 2, ...) exists only if i x req <= avail, and costs
@@ -61,7 +61,7 @@ LARGEST = 2**53
 
 
 class Net(BaseModel):
-    """Charges for the bandwidth that the machine would have less free than the fastest link offers.
+    """Charges for the difference between the fastest link and the bandwidth that stays free on the machine.
 
     ``linkBandwidth``: bits per second of the fastest link, a whole number from 1 to 2**53.
     """
@@ -97,8 +97,8 @@ class Net(BaseModel):
         )
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
-        """Return the requested bandwidth: each task leaves the next one so much less. ``assess`` adds what labels ask
-        for.
+        """Return the requested bandwidth, by which each task raises the cost of the next one. ``assess`` adds what
+        labels ask for.
         """
         column = machines.column(BANDWIDTH)
         return np.full(machines.count, 0.0 if column is None else float(request[column]))

@@ -1,4 +1,4 @@
-"""Load spreading: the fewer tasks run on a machine, the better.
+"""Spreads load: prefers the machines on which the fewest tasks run.
 
 Source: Firmament's OCTOPUS cost model:
 

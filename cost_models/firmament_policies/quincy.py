@@ -1,4 +1,4 @@
-"""Data locality: tasks go where their input is.
+"""Data locality: places tasks near their input data.
 
 Source: Firmament's Quincy cost model, after the scheduler of that name (SOSP 2009). Moving a task's input to a machine
 costs
@@ -81,7 +81,7 @@ class Quincy(BaseModel):
             )
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return the highest X of each shape, float64[S, 1], and sparse arcs for preferred racks and machines."""
+        """Return the highest transfer cost X of each shape, float64[S, 1], and sparse arcs for preferred machines."""
         raw = np.zeros((shapes.count, 1))
         notes: list[str] = []
         inputs = []
@@ -106,14 +106,14 @@ class Quincy(BaseModel):
         return Assessment(raw=raw, sparse=sparse, notes=tuple(dict.fromkeys(notes)))
 
     def _transfer(self, total: float, in_rack: Float64, on_machine: Float64) -> Float64:
-        """Return X for amounts in bytes, elementwise.
+        """Return the transfer cost X for amounts in bytes, elementwise.
 
         A block whose rack is known but not its machine counts in ``in_rack`` only.
         """
         return (self._rack_cost * (in_rack - on_machine) + self._core_cost * (total - in_rack)) / GIB
 
     def _worst_in_racks(self, located: Located, racks: Racks) -> Float64:
-        """Return the highest X in each rack, that of the machine with the least data: float64[racks]."""
+        """Return the highest transfer cost X in each rack, that of the machine with the least data: float64[racks]."""
         in_rack = np.zeros(racks.count)
         in_rack[located.rack] = located.rack_bytes
         rack_of = racks.by_machine[located.machine]

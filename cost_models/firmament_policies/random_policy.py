@@ -1,4 +1,4 @@
-"""Random costs, to try the scheduler: each seed has another best placement.
+"""Charges random costs, to test the scheduler: each seed has a different best placement.
 
 Source: Firmament's RANDOM cost model, with M = 100,000,000 the largest cost of an arc:
 
@@ -81,8 +81,8 @@ class RandomPolicy(BaseModel):
 
 
 def _content(resources: Sequence[str], request: Int64, row: ShapeRow) -> bytes:
-    """Return a text that is equal for equal shapes: all that is known of one. Resources that it does not request are
-    left out.
+    """Return all properties of a shape as one text, so that equal shapes have equal texts. Resources that it does not
+    request are left out.
     """
     asked = sorted(
         (name, amount) for name, amount in zip(resources, request.tolist(), strict=True) if amount > 0

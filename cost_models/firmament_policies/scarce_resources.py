@@ -30,11 +30,11 @@ class ScarceResources(BaseModel):
     promises = Promises(per_machine=True)
 
     def __init__(self, points: int) -> None:
-        """Take the cost of such a machine, 1 to 100 ``points``."""
+        """Take the cost of a machine with scarce resources, 1 to 100 ``points``."""
         self.range = Range(best=0.0, worst=100.0 / points)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return 1 where a machine is charged, else 0: int8[S, M]; int8[S, 1] of zeros if no resource is scarce."""
+        """Return 1 for each machine that the model charges a shape for, else 0: int8[S, M], or zeros as int8[S, 1]."""
         if not machines.scarce:
             return Assessment(raw=np.zeros((shapes.count, 1), dtype=np.int8))
         columns = list(machines.scarce)

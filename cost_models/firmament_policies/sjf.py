@@ -1,4 +1,4 @@
-"""Shortest job first: under scarcity, tasks of programs that run briefly go before others.
+"""Shortest job first: if not all tasks fit, places tasks of programs with short run times first.
 
 Source: Firmament's SJF cost model, where avg is the mean run time of the task's program in milliseconds:
 

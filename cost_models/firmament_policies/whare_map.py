@@ -1,4 +1,4 @@
-"""Machine types and co-runners: tasks go where their program ran fast before.
+"""Places tasks on the machine types, and beside the tasks, with which their program ran fast before.
 
 Source: Firmament's Whare-Map cost model ("M" and "MCs"), after the scheduler of that name (ISCA 2013). Runs are
 compared by picoseconds per instruction, runtime * 1e12 / instructions. psi is the mean of a program's runs on a machine
@@ -107,7 +107,8 @@ class WhareMap(BaseModel):
         return self._compute_cores_per_slot(machines)
 
     def _compute_cores_per_slot(self, machines: MachineColumns) -> Float64:
-        """Return how many cores there are per slot: float64[M]. A machine has as many slots as it takes pods."""
+        """Return the cores of each machine, divided by the number of pods that it takes: float64[M]. A machine has as
+        many slots as it takes pods."""
         column = machines.column("pods")
         if column is None:
             return np.ones(machines.count)
@@ -117,7 +118,7 @@ class WhareMap(BaseModel):
 def _figures(
     machines: MachineColumns, labels: Sequence[str], programs: Mapping[str, Program]
 ) -> dict[str, Float64]:
-    """Return 100 x mean / best of each machine for each program: float64[M], 100 or more.
+    """Return for each program how slow it ran on each machine, 100 for its fastest runs: float64[M].
 
     Computed once for machines of equal type and residents, of which a cluster has few.
     """

@@ -38,7 +38,7 @@ class Program:
 
     @property
     def best(self) -> float:
-        """The lowest of all means; a machine on which the program has it costs 100."""
+        """The lowest of all means; a machine on which the program ran that fast costs 100."""
         return min([*self.psi.values(), *self.xi.values()])
 
     def mean(self, co_runners: CoRunners, machine_type: str) -> float:

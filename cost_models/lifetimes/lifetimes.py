@@ -1,4 +1,4 @@
-"""Prefers machines that are in use for as long anyway as a task is expected to run, so that others become empty.
+"""Prefers machines whose other tasks run as long as the new task, so that other machines become empty.
 
 After NILAS of Ling et al., "LAVA: Lifetime-Aware VM Allocation with Learned Distributions and Adaptation to
 Mispredictions" (MLSys 2025): a machine is in use until the last of its tasks ends, and a task costs by how much it
@@ -54,7 +54,7 @@ _SURE = 1e-9
 
 
 class Lifetimes(BaseModel):
-    """Charges by how much longer a machine would be in use."""
+    """Charges for the time by which a task would keep a machine in use longer."""
 
     name = "lifetimes"
     kind = "overlay"
@@ -69,7 +69,8 @@ class Lifetimes(BaseModel):
         self._history = RecordParser(parse_history)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return doublings of the step by which a machine would be in use for longer: float64[S, M]."""
+        """Return by how much longer a machine would be in use, in doublings of the shortest time step: float64[S,
+        M]."""
         history = self._history.read(machines.records.get(HISTORY, {}))
         numbers: dict[str, int] = {}
         waiting = _number_programs(shapes.rows, numbers)
@@ -92,7 +93,8 @@ class Lifetimes(BaseModel):
     def _estimate_ended(
         self, table: RunsTable, programs: Int64, ages: Int64, where: Int64, machines: int
     ) -> Float64:
-        """Return float64[M, len(SPANS)], how likely all tasks of a machine have ended by then."""
+        """Return the probability that all tasks of a machine have ended after each of `SPANS`: float64[M,
+        len(SPANS)]."""
         found = np.zeros((machines, len(SPANS)))
         if not len(where):
             return np.exp(found)
@@ -106,7 +108,7 @@ class Lifetimes(BaseModel):
 
 
 def _find_ages(assigned: Assigned, now: float) -> Int64:
-    """Return the interval of age of each task; one that came at an unknown time counts as new."""
+    """Return the age bucket of each task; a task with an unknown start counts as new."""
     return find_ages(np.nan_to_num(now - assigned.time))
 
 

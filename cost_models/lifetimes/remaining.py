@@ -1,4 +1,4 @@
-"""How long tasks go on, by what is known of the run times of their programs: life tables over a geometric grid.
+"""Estimates how long tasks go on running, from run times of their programs: life tables over a geometric grid.
 
 A task that runs counts as well, as one that has run at least so long: else the first that end, which are the short
 ones, would stand for all (Kaplan and Meier, "Nonparametric estimation from incomplete observations", 1958).
@@ -66,7 +66,7 @@ def find_ages(seconds: Float64) -> Int64:
 
 
 def tabulate(histories: Sequence[Mapping[float, int] | None], programs: Int64, ages: Int64) -> RunsTable:
-    """Return the table for the programs with these numbers, and a row without any knowledge for tasks of no program.
+    """Return the table for the programs with these numbers, and an empty row for tasks of no program.
 
     ``histories``: by program, how many tasks ran for so many seconds, None if that is unknown; ``programs``, ``ages``:
     int64[A], tasks that run, -1 for those of no program, and their intervals of age.

@@ -109,7 +109,7 @@ class Risk:
 
     @property
     def quantile(self) -> float:
-        """z, the number of deviations between the mean and the limit."""
+        """The number z of standard deviations between the expected use and the limit."""
         return NormalDist().inv_cdf(1.0 - self.tolerance)
 
 

@@ -1,6 +1,4 @@
-"""The room that thresholds of use leave, and joint rows that limit how much of it the tasks of a round take
-together.
-"""
+"""Makes joint rows, so that the tasks of a round together keep the use of each machine below its thresholds."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ class UsageRoom:
 
 @dataclass(frozen=True, slots=True)
 class Rooms:
-    """The room for tasks of both service classes, prod and others.
+    """The use that thresholds still allow on each machine, for prod tasks and for all others.
 
     ``prod``: for tasks of class koord-prod; ``whole``: for all others. The two differ on machines that are ``separate``
     (bool[M]), which have thresholds for prod tasks. ``allocatable``: int64[R, M].
@@ -102,7 +100,7 @@ def joint_rows(
 
 
 def _parts(space: Rooms, prod: Bool) -> Iterator[tuple[UsageRoom, Bool, Bool, int, bool]]:
-    """Yield (room, machines, shapes, period, prod): the room that limits ``shapes`` on ``machines``.
+    """Yield (room, machines, shapes, period, prod): the allowed further use that limits ``shapes`` on ``machines``.
 
     machines: bool[M]; shapes: bool[S]; period: 1 for use over a period, else 0; prod: whether it is the use of prod
     tasks alone. A machine has at most one room for each shape.
@@ -117,7 +115,7 @@ def _parts(space: Rooms, prod: Bool) -> Iterator[tuple[UsageRoom, Bool, Bool, in
 
 @dataclass(frozen=True, slots=True)
 class _Leaving:
-    """By how much a machine's use of one resource certainly falls when a task leaves.
+    """Computes by how much a machine's use of one resource certainly falls when a task leaves.
 
     For the use of all tasks, it is the part of the task's estimate that exceeds its reported use. The reported use of
     the machine does not fall, as nobody knows how much of it was this task's. For the use of ``prod`` tasks, which is a

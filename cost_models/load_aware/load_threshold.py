@@ -48,7 +48,7 @@ from cost_models.load_aware.thresholds import allocatable_amounts, find_threshol
 
 
 class LoadThreshold(BaseModel):
-    """Refuses machines at a threshold of use, and charges 100 less the score.
+    """Refuses machines whose use reaches a threshold, and charges 100 minus the score for the others.
 
     Arguments: those of Koordinator's LoadAwareSchedulingArgs, and ``thresholdRounding`` (exact, upstream),
     ``missingMetrics`` (upstream, failOpen, failClosed, estimate), ``whenAllHot`` (reject, leastLoaded),
@@ -111,7 +111,7 @@ class LoadThreshold(BaseModel):
         )
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:
-        """Return by how much ``LeastUsed`` falls per task; only ``assess`` knows the limits and service classes of
+        """Return by how much a task lowers the score ``LeastUsed``; only ``assess`` knows limits and service classes of
         pods.
         """
         settings = self._settings
@@ -135,14 +135,14 @@ def _figures(score: Int8, excess: Mapping[int, Float64]) -> NDArray[Any]:
 
 
 def _eligible(machines: MachineColumns, shapes: ShapeBatch) -> Iterator[Bool]:
-    """Yield for each shape which machines could take a task by all other rules and by requests: bool[M]."""
+    """Yield for each shape which machines could take a task if only requests and other rules counted: bool[M]."""
     for shape, request in enumerate(shapes.requests):
         fits = ~any_of_row(machines.free[:, : len(request)] < request)
         yield fits if shapes.allowed is None else fits & shapes.allowed[shape]
 
 
 def _nothing_reported(machines: MachineColumns) -> Load:
-    """Return the load of a cluster without any details."""
+    """Return a `Load` without any reports, for clusters in which nothing is reported."""
     count, columns = machines.capacity.shape
     return Load(
         reported=np.zeros(count, dtype=np.bool_),

@@ -44,7 +44,7 @@ class Use:
     """The tasks there, with estimates and reported use."""
 
     def aggregate(self, aggregation: Aggregation) -> Int64:
-        """Return a statistic of each machine's use, all tasks together: int64[M, R].
+        """Return a statistic (such as a percentile) of the use of each whole machine: int64[M, R].
 
         If there are no figures of the wanted period, the estimates of all tasks stand for them; if any period would do,
         the last figures do.
@@ -113,7 +113,7 @@ def _mask_unknown(there: Bool, amounts: Float64) -> Float64:
 
 
 def _select_columns(amounts: Float64, columns: Sequence[int | None]) -> Float64:
-    """Return the columns of the resources that count, zeros for those without one: float64[rows, R]."""
+    """Return the columns of the resources that thresholds can be about, zeros for absent ones: float64[rows, R]."""
     found = np.zeros((len(amounts), len(columns)))
     for position, column in enumerate(columns):
         if column is not None:

@@ -1,4 +1,4 @@
-"""Keeps room for use above the expected, so that machines rarely exceed a threshold instead of half of the time.
+"""Keeps a margin below thresholds, so that machines rarely exceed one although the use of tasks varies.
 
 Expected use is a mean: if a machine's expected use is at the threshold, its actual use is above it half of the time.
 Let V be the variance of the use of a machine's tasks, and z the normal quantile of the tolerance. Then the sum of means
@@ -50,8 +50,7 @@ def full_deviation(variance: Float64, left: Int64, amounts: Int64, counts: Int64
 
 
 def subtract_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> tuple[Rooms, Int64]:
-    """Return the room without margins, and how much of it a task of each shape takes, its own margin included: int64[S,
-    R].
+    """Return the allowed use less the margins, and how much of it a task of each shape takes, its own margin included.
 
     ``amounts``: int64[S, R], expected use of the waiting tasks, of which ``counts`` (int64[S]) wait. Without a
     configured deviation both are returned as they are.

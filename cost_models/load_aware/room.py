@@ -43,7 +43,7 @@ class Verdicts:
 
 
 def compute_rooms(use: Use, limits: Thresholds) -> Rooms:
-    """Compare the use of all machines with their thresholds; return the room that is left."""
+    """Compare the use of all machines with their thresholds; return how much more use each threshold allows."""
     kinds = np.array([each.kind != "" for each in limits.aggregations], dtype=np.bool_)
     used = use.aggregate(limits.aggregations[0])
     for index, aggregation in enumerate(limits.aggregations[1:], start=1):
@@ -104,7 +104,8 @@ def judge_machines(
 
 
 def _compute_room(use: Use, percent: Int64, allocatable: Int64, used: tuple[Int64, Int64]) -> UsageRoom:
-    """Return the room below ``percent`` of ``allocatable``. ``used``: the use by reports, and by estimates alone.
+    """Return how much more may be used below ``percent`` of ``allocatable``. ``used``: the use by reports, and by
+    estimates alone.
 
     Without thresholds there is no limit. Where the report is too old, absent or without figures, the configuration
     decides whether the machine is refused or accepts everything.

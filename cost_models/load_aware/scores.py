@@ -27,7 +27,7 @@ EXACT = 2**45
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weight of each resource, int64[R], and that of the worst resource."""
+    """The weight of each resource in the score, int64[R], and the additional weight of the fullest resource."""
 
     resources: Int64
     worst: int
@@ -98,7 +98,7 @@ class UsedScores:
         return scores if weight == 1 else (np.multiply(each, weight, dtype=self._sums) for each in scores)
 
     def _singles(self, position: int, amounts: Sequence[int]) -> list[NDArray[np.uint8]]:
-        """Return the scores of one resource; computes those of equal amounts once."""
+        """Return the scores of one resource; compute the scores of equal amounts only once."""
         single = {amount: self._single(position, amount) for amount in set(amounts)}
         return [single[amount] for amount in amounts]
 

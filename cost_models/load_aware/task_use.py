@@ -188,7 +188,7 @@ class RunningTasks:
         return view * self.prod[self.assigned.kind[places]]
 
     def active(self, places: Places) -> Bool:
-        """Return which tasks are prod tasks also by the report: bool[N]."""
+        """Return which tasks the report, too, calls prod tasks: bool[N]."""
         assigned = self.assigned
         return self.prod[assigned.kind[places]] & assigned.reported[places] & assigned.prod[places]
 
@@ -212,7 +212,7 @@ def _estimate_counts(machines: MachineColumns, load: Load, kinds: Estimates) -> 
 
 
 def _deadline(assigned: Assigned, kinds: Estimates, places: Int64) -> Float64:
-    """Return until when the estimates of tasks count: float64[N], minus infinity for no time, NaN where not known."""
+    """Return the time up to which the estimate of each task counts: float64[N]; minus infinity: never; NaN: unknown."""
     kind, time, initialized = assigned.kind[places], assigned.time[places], assigned.initialized[places]
     after_scheduled, after_initialized = kinds.after_scheduled[kind], kinds.after_initialized[kind]
     deadline = np.where(after_scheduled > 0, time + after_scheduled, -np.inf)

@@ -39,7 +39,7 @@ class Thresholds:
 
 
 def find_thresholds(machines: MachineColumns, settings: Settings, custom: NodeAnnotations) -> Thresholds:
-    """Return the thresholds of all machines: a machine's own, else the configuration's."""
+    """Return the thresholds of all machines: those of a machine's annotation, else those of the configuration."""
     count = machines.count
     common = settings.aggregated_thresholds or settings.thresholds
     whole = np.tile(_vector(common, settings), (count, 1))
@@ -92,7 +92,7 @@ def compute_headroom(percent: Int64, allocatable: Int64, used: Int64, rounding: 
 
 
 def _largest_below(percent: Int64, allocatable: Int64) -> Int64:
-    """Return the largest t with 100 t < percent x allocatable."""
+    """Return the largest use t that stays below the threshold: 100 t < percent x allocatable."""
     return (percent * allocatable - 1) // 100
 
 
@@ -122,6 +122,7 @@ _LARGEST: Mapping[Rounding, Callable[[Int64, Int64], Int64]] = {
 
 
 def _vector(percentages: Percentages, settings: Settings) -> Int64:
-    """Return the percentages of the resources that count; negative ones count as 0, no threshold."""
+    """Return the percentages of the configured resources in their order; negative ones become 0, which is no
+    threshold."""
     values = [min(max(percentages.get(name, 0), 0), MOST_PERCENT) for name in settings.known]
     return np.array(values, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Network overhead: the parts of an application go where talking to each other costs least.
+"""Network overhead: places the workloads of an application where traffic between them costs least.
 
 Source: the NetworkOverhead plugin of kubernetes-sigs/scheduler-plugins (KEP 260), whose filter, raw cost and score
 `verdict` states. The plugin looks at one pod, its own dependencies, and the pods placed already; in topology order none
@@ -111,7 +111,7 @@ class NetworkOverhead(BaseModel):
         given.finish()
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return 0, as a task's cost depends on where others are; notes name faulty records."""
+        """Return 0, because a task's cost depends only on where its partners are; notes name faulty records."""
         return Assessment(raw=np.zeros((shapes.count, 1)), notes=self._read(machines.records).notes)
 
     def pair_terms(self, machines: MachineColumns, kinds: Sequence[ShapeRow]) -> PairTerms | None:
@@ -155,7 +155,8 @@ class NetworkOverhead(BaseModel):
         return judge_against_placed(terms, kind, placed)
 
     def _read(self, records: Mapping[str, Mapping[str, bytes]]) -> NetworkRecords:
-        """Return the records that count: of several objects with one name, that in the first of ``namespaces``."""
+        """Return the records that the model uses: of several objects with one name, the one in the first of
+        ``namespaces``."""
         applications = self._groups.read(records.get(APP_GROUP, {}))
         topologies = self._topologies.read(records.get(TOPOLOGY, {}))
         named = [f"{namespace}/{self._topology}" for namespace in self._namespaces]
@@ -181,7 +182,8 @@ class NetworkOverhead(BaseModel):
 def _pairs(
     kinds: Sequence[ShapeRow], groups: Mapping[str, AppGroupRecord]
 ) -> tuple[list[int], list[int], list[tuple[int, int, int, int]]]:
-    """Return each kind's group and stage, and the dependencies between kinds: source, target, limit and bandwidth."""
+    """Return application and stage of each kind of task, and dependencies between kinds: source, target, limit,
+    bandwidth."""
     number_of = {name: number for number, name in enumerate(groups)}
     members: dict[str, dict[str, int]] = {}
     group, stage = [-1] * len(kinds), [0] * len(kinds)

@@ -1,5 +1,4 @@
-"""Judges machines for one task by the tasks already placed, as the NetworkOverhead plugin does: filter, raw cost,
-score.
+"""Judges machines for one task as the NetworkOverhead plugin does, by the tasks already placed: filter, cost, score.
 
     for each placed task, and each of the task's dependencies on its workload:
         same machine: satisfied, cost 0;  same zone: satisfied, cost 1

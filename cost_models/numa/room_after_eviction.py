@@ -1,5 +1,4 @@
-"""Decides whether a machine's zones would have room for a task if others left, although no record says which task has
-which zone.
+"""Decides whether a task would fit in a machine's zones if others left, without knowing which task has which zone.
 
 A record states what zones have in all and what they have left, but not which tasks have the difference. Two facts are
 certain: each container (in pod scope each pod) of a counted task has one zone for all that it takes exclusively, and a
@@ -35,9 +34,7 @@ MOST_WORLDS = 2_000
 
 @dataclass(slots=True, eq=False)
 class ZonesAfterEviction:
-    """Says which tasks machines would take after evictions; the scheduler's ``RoomAfterEviction`` states what the
-    methods guarantee.
-    """
+    """Says which tasks machines would take after evictions; ``RoomAfterEviction`` states what its methods guarantee."""
 
     held: Bool
     """bool[S, M], whether a machine refuses a shape only because of the tasks there."""
@@ -149,7 +146,8 @@ def _world_without_room(lacking: Int64, given: Int64, parts: Int64) -> bool:
 
 
 class _Worlds:
-    """Puts parts into zones one by one, the largest first, and drops a world as soon as a zone has room."""
+    """Searches possible distributions of tasks over zones ("worlds"), largest parts first, for one without a free
+    zone."""
 
     def __init__(
         self, lacking: list[list[int]], given: list[list[int]], parts: list[tuple[int, ...]]

@@ -1,4 +1,4 @@
-"""Aligns tasks under single-numa-node, on many machines at once: as one unit, or container by container.
+"""Finds the NUMA zones of tasks under the policy single-numa-node on many machines, by pod or by container.
 
 ``left`` states what zones have left: int64[R, M, Z] for R resources and M machines with up to Z zones each. A unit fits
 a zone that has ``threshold`` left (int64[R], negative for a resource that it does not request), and takes ``taken``

@@ -1,4 +1,4 @@
-"""The ledger of zones: books a round's placements into the zones that the kubelets will choose."""
+"""Keeps account of NUMA zones in a round: records each placement in the zone that the kubelet will choose."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ZoneLedger:
         return _widen(told)
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
-        """Book up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; return how many were booked: int64[A]."""
+        """Record up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; return how many fitted: int64[A]."""
         if self._answers is not None:
             self._answers[:, :, np.unique(machines)] = UNKNOWN
         return self.zones.book(shapes, machines, counts)
@@ -127,7 +127,7 @@ _TEXTS = ("resources", "names", "init_names")
 
 
 def read_room(arrays: Arrays, shapes: int, machines: int) -> ZoneRoom:
-    """Return the room in zones of a saved ledger.
+    """Return the free amounts of zones from a saved ledger.
 
     It may hold more shapes than ``shapes``, namely those of tasks that are on machines. Raises ``KeyError`` for a
     missing array, ``MalformedArraysError`` for one with wrong type or size.

@@ -61,7 +61,7 @@ def choose_sets(left: Int64, need: Int64, total: Int64, *, aligned_only: Bool) -
 
 
 def spread_over(left: Int64, taken: Int64, chosen: Bool) -> Int64:
-    """Return what to subtract from each zone to take ``taken`` from the ``chosen`` ones, lowest first: int64[R, A, Z].
+    """Return how much of ``taken`` each chosen zone gives, the lowest zone first: int64[R, A, Z].
 
     ``left``: int64[R, A, Z]; ``taken``: int64[R, A]; ``chosen``: bool[A, Z]. If the zones have less, all of it is
     subtracted.

@@ -1,6 +1,4 @@
-"""The NUMA zones of all machines as columns, the room that records state, and the tasks that records do not
-count yet.
-"""
+"""Reads NUMA zones of machines as columns: free amounts from records, and tasks that records do not include yet."""
 
 from __future__ import annotations
 
@@ -152,7 +150,8 @@ def _table(found: Sequence[ZoneTopology | None]) -> ZoneTable:
 def zone_room(
     table: ZoneTable, requests: Requests, machines: MachineColumns, options: NumaOptions
 ) -> ZoneRoom:
-    """Return the room in zones that the records state. ``table`` has the resources of ``requests``, in their order.
+    """Return the free amounts of zones that the records state. ``table`` has the resources of ``requests``, in their
+    order.
 
     Machines align under single-numa-node, and under the policies that ``options`` model.
     """

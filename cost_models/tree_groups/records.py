@@ -62,7 +62,7 @@ def parse_tree(payload: bytes) -> TreeRecord:
 
 
 def _gather(units: Mapping[str, Any], above: tuple[str, ...], paths: dict[str, tuple[str, ...]]) -> None:
-    """Note the paths of all machines below some units."""
+    """Add the paths of all machines below some units of the tree to a result."""
     for name, below in units.items():
         path = (*above, name)
         if not isinstance(below, dict):

@@ -1,4 +1,4 @@
-"""Finds the places of machines in a tree: by a record, by labels, or all side by side.
+"""Finds the positions of machines in a tree: by a record, by labels, or all machines right below the root.
 
 A machine's unit is known by its path from the root, so that two rows may each have a rack of the same name. Machines
 that stand higher in a record's tree than others are units of their own on the levels between.
@@ -57,7 +57,7 @@ def level_names(keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def place_by_default(machines: MachineColumns) -> TreePositions:
-    """Place machines by the label of Sakkara's racks if every machine has it; else all of them side by side."""
+    """Place machines by the label of Sakkara's racks if every machine has it; else put all right below the root."""
     if machines.count and all(labels.get(RACK_LABEL) for labels in machines.labels):
         racks = place_by_labels((RACK_LABEL,), machines)
         return TreePositions(("rack", NODE_LEVEL), racks.paths)

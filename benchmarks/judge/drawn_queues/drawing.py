@@ -43,11 +43,11 @@ class DrawnWorkload:
 
     @property
     def use(self) -> Use:
-        """What it draws on its queue's quota."""
+        """The amounts that the workload takes of its queue's quota."""
         return self.use_in(self.flavor) if self.flavor else {}
 
     def use_in(self, flavor: str) -> Use:
-        """Return what it would draw on its queue's quota in a flavor."""
+        """Return the amounts that the workload would take of its queue's quota in a flavor."""
         return {flavor: {resource: amount * self.pods for resource, amount in self.requests.items()}}
 
 

@@ -1,4 +1,4 @@
-"""Has drawn cases decided by another program; the package's docstring says how it is asked."""
+"""Lets another program decide drawn cases; the package's docstring says how this program is called."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Admitted(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Decision(msgspec.Struct, frozen=True, rename="camel"):
-    """Who is admitted, who ``comes`` once victims have left, and who is evicted, by name; None if that is not known."""
+    """The workloads, by name, that are admitted, that ``comes`` once victims have left, and that are evicted."""
 
     admitted: dict[str, Admitted] = msgspec.field(default_factory=dict)
     comes: dict[str, Admitted] = msgspec.field(default_factory=dict)

@@ -23,7 +23,7 @@ def compare(case: Case, first: Decision, second: Decision) -> tuple[str, str]:
 
 
 def _weigh(case: Case, decision: Decision) -> tuple[tuple[tuple[int, int], ...] | None, ...]:
-    """Return a figure for each of the criteria, smaller for better; None if it is not known."""
+    """Return a figure for each criterion, smaller for better decisions; None if it is not known."""
     admitted = Counter(case.known[name].priority for name in decision.given)
     priorities = sorted({each.priority for each in case.workloads}, reverse=True)
     by_priority = tuple((-priority, -admitted[priority]) for priority in priorities)
@@ -45,7 +45,7 @@ def _sum_borrowed(case: Case, decision: Decision) -> tuple[tuple[int, int], ...]
 
 @dataclass(slots=True)
 class Summary:
-    """What came of many cases: verdicts on ``one`` beside ``other``, and what is wrong, by case."""
+    """The results of many cases: how decisions of ``one`` compare with those of ``other``, and faults by case."""
 
     one: str
     other: str

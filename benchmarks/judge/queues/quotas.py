@@ -1,4 +1,4 @@
-"""What quotas leave, counted from the definition: one node of a tree after another, plain numbers only."""
+"""Counts what quotas leave directly from their definition, node by node, without code of the solver."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class QuotaCount:
         self._use: dict[str, dict[Key, int]] = defaultdict(lambda: defaultdict(int))
 
     def book(self, queue: str, use: Use, sign: int = 1) -> None:
-        """Count what is used of a queue's quota, or with ``sign`` -1 no longer used."""
+        """Add amounts to the use of a queue's quota, or subtract them if ``sign`` is -1."""
         for flavor, amounts in use.items():
             for resource, amount in amounts.items():
                 self._use[queue][flavor, resource] += sign * amount

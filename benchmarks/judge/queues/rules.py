@@ -1,4 +1,4 @@
-"""Which decisions are allowed: quota, room, policies of preemption, and no victim in vain."""
+"""Decides which decisions are allowed, by quota, free resources, policies of preemption, and needless evictions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.judge.queues.quotas import count_in_case, iterate_keys
 
 
 def list_faults(case: Case, decision: Decision) -> list[str]:
-    """Return what a decision does that it must not, [] for nothing."""
+    """Return the faults of a decision, [] if it is allowed."""
     if decision.evicted is None:
         return []
     victims = decision.evicted
@@ -20,7 +20,7 @@ def list_faults(case: Case, decision: Decision) -> list[str]:
 
 
 def _check_quotas(case: Case, decision: Decision, gone: Collection[str]) -> Iterator[str]:
-    """Yield whoever gets quota that there is not, once the workloads ``gone`` have left."""
+    """Yield the workloads that exceed a quota once the workloads ``gone`` have left."""
     count = count_in_case(case, gone)
     known = {name: given.use for name, given in decision.given.items() if given.use is not None}
     for name, use in known.items():
@@ -34,7 +34,7 @@ def _check_quotas(case: Case, decision: Decision, gone: Collection[str]) -> Iter
 
 
 def _check_room(case: Case, decision: Decision, gone: Collection[str]) -> Iterator[str]:
-    """Yield machines that get more than they take, once the workloads ``gone`` have left."""
+    """Yield the machines that are overcommitted once the workloads ``gone`` have left."""
     used: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for each in case.workloads:
         for machine, amounts in each.places.items() if each.name not in gone else ():
@@ -60,7 +60,7 @@ def _check_victims(case: Case, decision: Decision, victims: Collection[str]) -> 
 
 
 def _is_in_vain(case: Case, decision: Decision, rest: Collection[str]) -> bool:
-    """Return whether it would do if only ``rest`` left: all who come have quota and room, and policies allow it.
+    """Return whether evicting only ``rest`` would be enough for all workloads that come, and policies allow it.
 
     False if it is not known what they use.
     """
@@ -75,7 +75,7 @@ def _is_in_vain(case: Case, decision: Decision, rest: Collection[str]) -> bool:
 
 
 def _may_go(case: Case, decision: Decision, name: str, gone: Collection[str]) -> bool:
-    """Return whether somebody who comes may evict a workload if all of ``gone`` leave."""
+    """Return whether some incoming workload may evict a workload if all of ``gone`` leave."""
     victim = case.known[name]
     guests = [case.known[each] for each in decision.given]
     return any(
@@ -85,7 +85,7 @@ def _may_go(case: Case, decision: Decision, name: str, gone: Collection[str]) ->
 
 
 def _needs_room_of(guest: Workload, victim: Workload, decision: Decision) -> bool:
-    """Return whether a workload is more important than another, and comes to a machine of that one."""
+    """Return whether a workload is more important than another and uses one of its machines."""
     places = decision.given[guest.name].places or {}
     return guest.priority > victim.priority and bool(places.keys() & victim.places.keys())
 

@@ -1,4 +1,4 @@
-"""The scenario with devices: a real controller makes and frees claims; slices stand for drivers."""
+"""The scenario with devices: a real controller makes and frees claims; ResourceSlices stand for drivers."""
 
 from __future__ import annotations
 

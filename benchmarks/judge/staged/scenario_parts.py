@@ -48,7 +48,7 @@ def make_sized_pod(name: str, level: str, scheduler: str, node: str, many: int, 
 
 
 def deployment(app: str, replicas: int, **more: object) -> Object:
-    """Return a Deployment of such pods."""
+    """Return a Deployment of an application for our scheduler."""
     made = make_object("Deployment", app, "apps/v1")
     made["metadata"]["namespace"] = NAMESPACE
     selector = {"matchLabels": {"app": app}}
@@ -57,7 +57,7 @@ def deployment(app: str, replicas: int, **more: object) -> Object:
 
 
 def stateful_set(app: str, replicas: int) -> Object:
-    """Return a StatefulSet of such pods, a disk each."""
+    """Return a StatefulSet of an application for our scheduler, with a disk for each pod."""
     made = deployment(app, replicas, serviceName=app, podManagementPolicy="Parallel")
     made["kind"] = "StatefulSet"
     claim = {
