@@ -48,7 +48,7 @@ def run_bursts(
         configuration=configuration, solver=solver, clock=time.time, timer=time.perf_counter
     )
     scheduler.apply(cluster)
-    relax_garbage_collection()  # as the solver process does
+    relax_garbage_collection()  # the solver process does the same
     keep_freed_memory()
     for events in bursts:
         yield _place(scheduler, events)

@@ -18,7 +18,7 @@ _Field = descriptor_pb2.FieldDescriptorProto
 _KINDS = {
     "string": _Field.TYPE_STRING,
     "uint64": _Field.TYPE_UINT64,
-    "int32": _Field.TYPE_INT32,  # enumerations travel as such
+    "int32": _Field.TYPE_INT32,  # the protocol sends enumerations as whole numbers
     "bool": _Field.TYPE_BOOL,
     "float": _Field.TYPE_FLOAT,
 }

@@ -97,7 +97,7 @@ class Op(_Strict):
     def step(
         self,
     ) -> CreateNodes | CreateObjects | CreatePods | DeletePods | Churn | Barrier | Measure | None:
-        """The op of this step."""
+        """The operation that this step of a workload names."""
         (name,) = self.model_fields_set
         found = getattr(self, name)
         assert found is None or isinstance(found, _Strict)

@@ -104,7 +104,9 @@ class ClaimWatch(ClaimHistory):
         devices = [{**{part: each[part] for part in parts}, "conditions": [said]} for each in results]
         metadata = {"resourceVersion": claim["metadata"]["resourceVersion"]}
         body = msgspec.json.encode({"metadata": metadata, "status": {"devices": devices}})
-        with suppress(KubeError):  # refused if the claim has changed; that change arrives here, too
+        with suppress(
+            KubeError
+        ):  # the API server refuses if the claim has changed; this watch then shows the change
             await self._transport.patch(f"{_PATH}/{claim['metadata']['name']}/status", body, MERGE_PATCH)
 
 

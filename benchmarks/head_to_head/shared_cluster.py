@@ -56,7 +56,7 @@ class SharedCluster:
         enter = self._resources.enter_async_context
         self.transport = await enter(Transport(settings, clock=self._clock, user_agent="poseidon-bench"))
         try:
-            await self.transport.get("/version")  # a watch would wait for ever for a server that is not there
+            await self.transport.get("/version")  # a watch of an absent server would wait for ever
             self.watch: PodWatch = await enter(watching(self.transport, self._clock))
         except BaseException:
             await self._resources.aclose()

@@ -100,7 +100,9 @@ class Player:
         }
         try:
             await self._api.patch(job, {"status": status}, "/status")
-        except ApiError as error:  # suspended at that moment, if it is not a fault of the report
+        except (
+            ApiError
+        ) as error:  # if this is not a fault of the report, the Job was suspended at that moment
             self.refused.append(str(error))
         except KubeError as error:
             self._failure = self._failure or error

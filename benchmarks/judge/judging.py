@@ -71,7 +71,7 @@ class Judge:
         """Submit placements to the scheduler one by one, refused ones again after each success; return those refused
         in the end.
         """
-        await asyncio.sleep(_SEEN_SECONDS)  # until it has heard of all that has just been deleted
+        await asyncio.sleep(_SEEN_SECONDS)  # until kube-scheduler has seen all deletions
         refused: list[str] = []
         for key in order:
             come = [key]

@@ -62,7 +62,7 @@ class Kubelets:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _keep(self, pod: Object, now: float) -> None:
-        with suppress(ApiError):  # it has changed or is gone: the next look tells
+        with suppress(ApiError):  # the pod has changed or is gone, which the next iteration notices
             if "deletionTimestamp" in pod["metadata"]:
                 since = self._dying.setdefault(pod["metadata"]["uid"], now)
                 grace = pod["metadata"].get("deletionGracePeriodSeconds", 0)

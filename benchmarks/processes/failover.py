@@ -125,7 +125,7 @@ class _Failover:
                 await self._wait_until(lambda: self._tracker.bound > 0, "no pod was bound")
                 outages = [await self._end(kind) for kind in self._draw_ends()]
                 self._arriving = False
-                await load  # not cancelled: a pod that is counted has to be created
+                await load  # do not cancel this request, because the pod is counted already
                 await self._wait_until(lambda: self._tracker.bound == self._tracker.expected, "pods are left")
             finally:
                 for each in (load, removing, tending):
@@ -174,7 +174,7 @@ class _Failover:
                 )
             except ApiError as error:
                 if error.conflict:
-                    return  # done, without an answer
+                    return  # an earlier attempt created the pod, but its answer was lost
             except KubeError:
                 pass
             else:
@@ -229,7 +229,7 @@ class _Failover:
         )
         self._ending = None
         if victim in self._bridges:
-            await asyncio.sleep(_SETTLING)  # it reads the cluster
+            await asyncio.sleep(_SETTLING)  # the standby is reading the cluster
         return outage
 
     async def _end_api_server(self, kind: str) -> Outage:

@@ -79,7 +79,7 @@ def run_grpc(scenario: Scenario, target: str, number: int, machines: list[Event]
         sequence = _send(outgoing, list(batches(events, 1)), 1)
         outgoing.put(pb.ClientMessage(snapshot_end=pb.SnapshotEnd()))
         outgoing.put(pb.ClientMessage(events=pb.EventBatch(sequence=sequence)))
-        _await_ack(replies, sequence)  # of a batch behind the snapshot's end, which is thus complete
+        _await_ack(replies, sequence)  # acknowledges a batch after the snapshot, so the snapshot is complete
         sequence += 1
         run.ingest_seconds = time.perf_counter() - begin
         run.ingest_objects = sum(len(getattr(event, "uids", "x")) for event in events)

@@ -50,7 +50,7 @@ class LifetimesOptions:
 
 
 def measure_lifetimes(options: LifetimesOptions, *, progress: Callable[[str], None]) -> dict[str, object]:
-    """Run the same work on a cluster in three ways."""
+    """Run the same work with the overlay ``lifetimes``, without it, and with wrong run times."""
     runs = []
     overlay = {"costModels": [{"name": "lifetimes", "weight": options.weight}]}
     ways: dict[str, tuple[dict[str, Any], str]] = {

@@ -83,7 +83,7 @@ def _hash(name: str) -> int:
 
 
 class _Shard:
-    """A solver and its machines."""
+    """One of several solvers, with the machines that belong to it."""
 
     def __init__(self, work: _Work, machines: Sequence[Machine]) -> None:
         self.cost = self.placed = 0

@@ -82,7 +82,7 @@ def _lines(axes: Axes, chart: LineChart) -> None:
         axes.set(xscale="log", yscale="log")
         _write_numbers_plainly(axes.yaxis)
         _write_numbers_plainly(axes.xaxis)
-    if len(chart.at) < 10:  # few enough to be named one by one
+    if len(chart.at) < 10:  # few enough values to label each one
         axes.set_xticks(chart.at, [f"{at:,g}" for at in chart.at])
         axes.set_xticks([], minor=True)
     axes.set(xlabel=chart.across.lower(), ylabel=chart.unit)

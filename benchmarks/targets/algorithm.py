@@ -47,7 +47,7 @@ class AlgorithmTarget:
         self._figures: Figures | None = None
         self._bound_before = 0
         self._begun = 0.0
-        relax_garbage_collection()  # as the solver process does
+        relax_garbage_collection()  # the solver process does the same
         keep_freed_memory()
 
     async def create(self, objects: Sequence[Manifest]) -> None:

@@ -27,7 +27,7 @@ class _Answering(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport  # type: ignore[assignment]  # those of streams can be written to
+        self._transport = transport  # type: ignore[assignment]  # transports of streams can be written to
 
     def data_received(self, data: bytes) -> None:
         self._unread += data

@@ -120,7 +120,7 @@ class GrpcTarget:
         events = self._books.take_events()
         if self._figures is not None:
             self._figures.add("translate", self._timer() - begin)
-        async with self._writing:  # a stream takes one message at a time; who comes first writes first
+        async with self._writing:  # a stream takes one message at a time; callers write in order of arrival
             for message in split_events(events, BATCH_EVENTS, BATCH_BYTES):
                 self._sequence += 1
                 message.events.sequence = self._sequence

@@ -96,8 +96,8 @@ class JointRows:
 
     @property
     def shared(self) -> bool:
-        """Whether two machines share a row."""
-        machines = np.bincount(self.row_of + 1)[1:]  # -1, no row, is in the first bin
+        """Whether some joint row limits several machines."""
+        machines = np.bincount(self.row_of + 1)[1:]  # the first bin counts machines without a row (-1)
         return bool(machines.max(initial=0) > 1)
 
     def holds(self) -> Bool:

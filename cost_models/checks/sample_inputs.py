@@ -178,7 +178,7 @@ def tasks_that_state_nothing(case: Case) -> Case:
     """Return ``case``, changed so that waiting tasks and some running ones are assumed to need more than stated."""
     machines, shapes = case.machines, case.shapes
     unstated = np.zeros_like(machines.capacity)
-    unstated[[1, 2], 1], unstated[[1, 2], 2] = 20_000, GIB  # more than a machine has, too
+    unstated[[1, 2], 1], unstated[[1, 2], 2] = 20_000, GIB  # one request exceeds what any machine has
     needed = np.zeros_like(shapes.requests)
     needed[1, 1:3] = 100, 200 * 2**20
     return Case(

@@ -1,1 +1,1 @@
-"""Models that look at devices such as GPUs, and at the parts of them that tasks share."""
+"""Cost models for devices such as GPUs, and for the parts of devices that tasks share."""

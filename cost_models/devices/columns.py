@@ -74,7 +74,7 @@ class DeviceView:
         count = np.zeros((shapes.count, self.published + len(self.resources)), dtype=np.int64)
         share = np.zeros(count.shape)
         if shapes.devices is not None:
-            # There may also be figures of a kind that no machine of this round has.
+            # The rows may also contain a kind of devices that no machine of this round has.
             count[:, : self.published] = shapes.devices.count[:, : self.published]
             share[:, : self.published] = shapes.devices.share[:, : self.published]
         for place, column in enumerate(self.resources, start=self.published):

@@ -114,7 +114,7 @@ class Coco(BaseModel):
             capacity = machines.capacity[:, column].astype(np.float64)
             taken = np.fmax(
                 machines.get_requested(column), machines.usage[:, column]
-            )  # of a number and NaN, the number
+            )  # fmax returns the number if the other value is NaN
             share = np.divide(taken, capacity, out=np.zeros(machines.count), where=capacity > 0)
             load += OMEGA * np.clip(share, 0.0, 1.0)
         return load

@@ -111,7 +111,9 @@ class CpuMem(BaseModel):
                 np.add(whole_cpu, whole_memory, out=level[row])
             # 1000 * ((fc - fr) / 2)^2, with both fractions in steps of 1/250, is their squared difference over 250.
             np.multiply(square, square, out=square)
-            np.copyto(rows, square, casting="unsafe")  # at most 62,500 and not negative: this is their floor
+            np.copyto(
+                rows, square, casting="unsafe"
+            )  # values from 0 to 62,500: the conversion rounds them down
             np.floor_divide(rows, 250, out=rows)
             np.right_shift(level, 1, out=level)
             np.add(rows, level, out=rows)

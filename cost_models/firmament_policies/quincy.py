@@ -120,7 +120,7 @@ class Quincy(BaseModel):
         holders = np.bincount(rack_of, minlength=racks.count)
         least = np.full(racks.count, np.inf)
         np.minimum.at(least, rack_of, located.machine_bytes)
-        least[holders < racks.size] = 0.0  # some machine of the rack holds nothing
+        least[holders < racks.size] = 0.0  # some machine of the rack holds no data
         return self._transfer(located.total, in_rack, least)
 
     def _list_preferred(self, located: Located, racks: Racks, worst: Float64) -> tuple[Int64, Float64]:

@@ -1,1 +1,1 @@
-"""Empties machines sooner, by placing tasks together that end at about the same time."""
+"""Places tasks together that end at about the same time, so that machines become empty sooner."""

@@ -39,7 +39,7 @@ class RunsTable:
         reached = np.cumsum(seen[:, ::-1], axis=1)[:, ::-1]
         chance = np.divide(ended, reached, out=np.zeros_like(ended), where=reached > 0)
         oldest = _AGES[len(_AGES) - 1 - (seen[:, ::-1] > 0).argmax(axis=1)]
-        # Half of the runs that become older than any known run are assumed to become twice as old.
+        # Assume that half of the runs that become older than any known run become twice as old.
         beyond = np.minimum(oldest[:, None] / _AGES, 1.0)
         self._lasting = np.cumprod(1.0 - chance, axis=1) * beyond
         self._known = ended.sum(axis=1) > 0

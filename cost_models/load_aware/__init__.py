@@ -1,1 +1,1 @@
-"""Load-aware scheduling as in Koordinator: thresholds of use, estimates of use, scores."""
+"""Load-aware scheduling as in Koordinator: refuses machines above thresholds of use, and balances measured use."""

@@ -92,7 +92,9 @@ class LoadThreshold(BaseModel):
         space, charged = subtract_margins(compute_rooms(use, limits), use, expected.amounts, shapes.counts)
         daemons = np.array([row.daemon for row in shapes.rows], dtype=np.bool_)
         eligible = _eligible(machines, shapes) if settings.hot == "leastLoaded" else None
-        running = None if settings.risk.deviation else use.tasks  # margins do not add up over tasks
+        running = (
+            None if settings.risk.deviation else use.tasks
+        )  # with margins, the use of tasks cannot simply be added up
         kinds = expected.prod, ~daemons
         judged = judge_machines(space, expected.amounts, charged, kinds, running, eligible, settings)
         scored = Scorer(use, space.allocatable).scores(shapes, expected)
@@ -103,7 +105,7 @@ class LoadThreshold(BaseModel):
             reasons=judged.reasons,
             joint=judged.joint,
             occupied=judged.occupied,
-            # Elsewhere the native figure is the score.
+            # Without an excess over thresholds, the native figure is the score itself.
             score=scored.score.astype(np.float64) if judged.excess else None,
             growth=scored.growth,
             heights=scored.heights,

@@ -53,7 +53,7 @@ class Use:
         if not aggregation.kind:
             return plain
         otherwise = plain if aggregation.seconds == 0 else self.estimated
-        if aggregation.kind not in AGGREGATIONS:  # an annotation may name anything
+        if aggregation.kind not in AGGREGATIONS:  # an annotation may name an unknown type of aggregation
             return otherwise
         window = self.load.windows.usage(aggregation.kind, aggregation.seconds)
         there = any_of_row(~np.isnan(window))

@@ -1,1 +1,1 @@
-"""Network overhead between the parts of an application, as in the upstream network-aware plugins."""
+"""Charges for network traffic between workloads of an application, as upstream's network-aware plugins do."""

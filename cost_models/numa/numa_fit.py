@@ -159,7 +159,7 @@ def _fresh(
     if options.stale_after > 0 and options.stale != "use":
         stale = table.known & ~(
             now - table.updated <= options.stale_after
-        )  # a time that is not known is stale
+        )  # a record without a time counts as stale
         if options.stale == "refuse":
             invalid |= stale
         else:

@@ -141,7 +141,9 @@ def _world_without_room(lacking: Int64, given: Int64, parts: Int64) -> bool:
     ordered = [tuple(part) for part in parts[order].tolist()]
     hopeless = np.full(lacking.shape, NEVER)
     if not _Worlds(hopeless.tolist(), given.tolist(), ordered).lacks_room(0, 0):
-        return True  # there is no world at all: what the record says and who is there contradict each other
+        return (
+            True  # the record contradicts the tasks on the machine, so no distribution over zones is possible
+        )
     return _Worlds(lacking.tolist(), given.tolist(), ordered).lacks_room(0, 0)
 
 

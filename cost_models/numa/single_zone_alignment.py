@@ -43,7 +43,7 @@ def slots_everywhere(left: Int64, threshold: Int64, taken: Int64) -> Int64:
     for row in np.flatnonzero(threshold >= 0).tolist():
         here, each = left[row], int(taken[row])
         if each > 0:
-            np.minimum(slots, here // each, out=slots)  # -1 where it is not listed
+            np.minimum(slots, here // each, out=slots)  # -1 if the zone does not list the resource
         else:
             slots[here < threshold[row]] = 0
     return np.maximum(slots, 0, out=slots)

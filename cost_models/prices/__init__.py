@@ -1,1 +1,1 @@
-"""Costs by the prices of machines."""
+"""Charges tasks for the prices of machines."""

@@ -1,1 +1,1 @@
-"""Groups that are distributed over a tree of machines, like Sakkara's."""
+"""Distributes groups of tasks over a tree of machines, as Sakkara does."""

@@ -55,7 +55,7 @@ class Topology(BaseModel):
 
     def __init__(self, **args: Any) -> None:
         given = Arguments(MODEL_NAME, args)
-        given.text("topologyConfigMapNameSpace", "default")  # for the driver
+        given.text("topologyConfigMapNameSpace", "default")  # only the driver reads this argument
         self._labels = given.texts("nodeLabels", ()) if "nodeLabels" in args else ()
         self._choice = given.choice("domainChoice", CHOICES)
         given.finish()

@@ -73,7 +73,7 @@ class DrawnCase:
 
 def draw_case(seed: int) -> DrawnCase:
     """Return the case of a seed."""
-    draw = random.Random(seed)  # noqa: S311  # cases, not secrets
+    draw = random.Random(seed)  # noqa: S311  # random numbers choose test cases, not secrets
     fair = draw.random() < 0.35
     flavors = FLAVORS[: draw.choice((1, 1, 2))]
     resources = RESOURCES[: draw.choice((1, 1, 2))]
@@ -95,7 +95,7 @@ def draw_case(seed: int) -> DrawnCase:
         made = DrawnWorkload(*_parts(made), flavor=draw.choice(flavors), admitted=100 + draw.randint(0, 99))
         keys = [(made.flavor, resource) for resource in made.requests]
         wanted = made.use[made.flavor]
-        # Some run although there is no quota for them any more, as after a change of quotas.
+        # Some workloads run without enough quota, as after a change of quotas.
         if draw.random() < 0.05 or all(count.count_left(made.queue, key) >= wanted[key[1]] for key in keys):
             count.book(made.queue, made.use)
             case.workloads.append(made)

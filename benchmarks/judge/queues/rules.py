@@ -106,7 +106,9 @@ def _may_evict(
     use = decision.given[guest.name].use
     keys = [*iterate_keys(victim.use or {})] if use is None else [*iterate_keys(use)]
     for name, given in decision.given.items() if case.fair else ():
-        if name != guest.name:  # by shares, who comes to a queue may make others of it leave for a third
+        if (
+            name != guest.name
+        ):  # with fair shares, a workload that joins a queue may cause evictions in it for a third queue
             count.book(case.known[name].queue, given.use or {})
     borrows = any(count.count_borrowed(victim.queue, key) for key in keys)
     if ways[0][-1] != ways[1][-1] or not borrows:

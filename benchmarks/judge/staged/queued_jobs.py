@@ -49,7 +49,7 @@ async def queued_jobs(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - as
     writes = {
         each["metadata"]["name"]: each["metadata"]["generation"] - 1 for each in await api.list_objects("Job")
     }
-    if sum(writes.values()) != 6:  # resumed, suspended, resumed, two of them
+    if sum(writes.values()) != 6:  # two Jobs were resumed, suspended and resumed again
         raise ScenarioError(f"Jobs were written to other than six times: {writes}")
     return "two of three Jobs ran within their quota, made way for an important one as a whole, and came back"
 

@@ -116,7 +116,7 @@ async def drain(api: Api, kubelets: Kubelets) -> str:  # noqa: ARG001 - as the o
         least = min(least, sum(map(is_available, pods)))
         left = [each for each in pods if each["spec"].get("nodeName") == drained]
         for each in left:
-            with suppress(ApiError):  # the budget allows none at the moment, or it is going already
+            with suppress(ApiError):  # the budget allows no eviction now, or the pod is being deleted already
                 await api.evict(each)
         return not left and sum(map(is_available, pods)) == 6
 

@@ -122,7 +122,7 @@ async def remove_namespace(transport: Transport, name: str, at_most: float = 120
     Raises ``KubeError``, and ``TargetError`` if it is still there after ``at_most`` seconds.
     """
     path = f"{PATHS['Namespace']}/{name}"
-    # Pods first: a namespace controller gives them their grace period, which only kubelets end.
+    # Delete pods first: a namespace controller would give them their grace period, which only kubelets end.
     await _empty(transport, PATHS["Pod"].format(name))
     await _delete(transport, path)
     begin = time.monotonic()

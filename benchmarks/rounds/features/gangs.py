@@ -152,7 +152,7 @@ def _measure(solver: Solver, options: GangOptions, cluster: list[Event]) -> dict
         )
         scheduler.apply(cluster)
         scheduler.apply(gang_events(options))
-        relax_garbage_collection()  # as the solver process does
+        relax_garbage_collection()  # the solver process does the same
         keep_freed_memory()
         begin = time.perf_counter()
         result = scheduler.run_round()

@@ -172,7 +172,7 @@ def _stream(
         configuration=_configuration(overlay=True), solver=solver, clock=time.time, timer=time.perf_counter
     )
     scheduler.apply(cluster)
-    relax_garbage_collection()  # as the solver process does
+    relax_garbage_collection()  # the solver process does the same
     keep_freed_memory()
     messages = [
         pb.EventBatch(sequence=index + 1, events=batch).SerializeToString()

@@ -126,7 +126,7 @@ def _round(solver: Solver, events: list[Event], *, preemption: bool = True) -> t
         configuration=configuration, solver=solver, clock=time.time, timer=time.perf_counter
     )
     scheduler.apply(events)
-    relax_garbage_collection()  # as the solver process does
+    relax_garbage_collection()  # the solver process does the same
     keep_freed_memory()
     begin = time.perf_counter()
     result = scheduler.run_round()

@@ -208,7 +208,7 @@ def _round(events: list[Event]) -> tuple[float, RoundResult]:
         configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=time.time, timer=time.perf_counter
     )
     scheduler.apply(events)
-    relax_garbage_collection()  # as the solver process does
+    relax_garbage_collection()  # the solver process does the same
     keep_freed_memory()
     begin = time.process_time()
     result = scheduler.run_round()

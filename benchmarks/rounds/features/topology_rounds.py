@@ -127,7 +127,7 @@ def _measure(solver: Solver, cluster: list[Event], events: list[Event], runs: in
     for number in range(runs + 1):
         core = Scheduler(configuration=configuration, solver=solver, clock=time.time, timer=time.perf_counter)
         core.apply([*cluster, *events])
-        relax_garbage_collection()  # as the solver process does
+        relax_garbage_collection()  # the solver process does the same
         keep_freed_memory()
         begin = time.perf_counter()
         result = core.run_round()

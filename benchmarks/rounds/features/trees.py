@@ -108,7 +108,7 @@ def _measure(solver: Solver, options: TreeOptions, trees: int, groups: int, pods
         )
         scheduler.apply(list_machines(options))
         scheduler.apply(list_trees(trees, groups, pods, divided=options.divided))
-        relax_garbage_collection()  # as the solver process does
+        relax_garbage_collection()  # the solver process does the same
         keep_freed_memory()
         begin, used = time.perf_counter(), time.process_time()
         result = scheduler.run_round()

@@ -42,7 +42,7 @@ async def measure_growth(
         for name, way in ways.items()
         for step, each in enumerate(way, 1)
     }
-    relax_garbage_collection()  # millions of objects that stay
+    relax_garbage_collection()  # millions of objects stay, which the collector need not visit
     told = {}
     for name, size in sizes.items():
         progress(f"{name}: preparing {size}")

@@ -90,7 +90,7 @@ def _series_of_flow(tuning: PlacementTuning, nodes: int) -> tuple[Series, ...]:
             (2 * handful - 1,),
             lambda size: Scenario(size, handful, 4),
         ),
-        Series(  # networks of up to ``columns.whole`` columns and steps are solved whole: no one size is the edge
+        Series(  # networks of up to ``columns.whole`` columns and steps are solved whole, so no size is a threshold
             "small rounds",
             "machines, each with a task of one of 10 classes",
             20,
