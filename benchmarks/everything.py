@@ -44,7 +44,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured. ``processes``: whether stages with processes, gRPC and end to end, are included."""
+    """All that one call measures. ``processes``: whether stages with processes, gRPC and end to end, are included."""
 
     workloads: tuple[Entry, ...]
     processes: tuple[Entry, ...]

@@ -24,7 +24,8 @@ BATCH = 1000
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is simulated. ``fill``: "empty" (identical, empty machines) or the mean share of a machine that is taken.
+    """A simulated cluster and its waiting tasks. ``fill``: "empty" (identical, empty machines) or the mean share of a
+    machine that is taken.
 
     ``owners``: the tasks belong to so many Deployments, each of one class, and machines lie in three zones; default
     spread keeps the tasks of each apart. 0: tasks have no owners, machines no zones.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """``placed``: the most tasks of any placement found; ``proved``: whether no placement has more."""
+    """An exact result: ``placed``, the most tasks of any placement found; ``proved``, whether no placement has more."""
 
     placed: int
     proved: bool

@@ -33,7 +33,7 @@ from poseidon.simulate.workloads.traces import read_trace
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """What is measured."""
+    """Options of the measurement: which clusters are simulated, with which seeds."""
 
     workloads: tuple[str, ...]
     """Names of workloads."""

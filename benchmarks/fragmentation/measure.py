@@ -15,7 +15,7 @@ from benchmarks.fragmentation.trace import draw_arrivals, list_variants
 
 @dataclass(frozen=True, slots=True)
 class FragmentationOptions:
-    """What is run."""
+    """Options of the measurement: variants, orders of arrival, batches and moves."""
 
     variants: tuple[str, ...] = ()
     """Names of variants; (): all."""

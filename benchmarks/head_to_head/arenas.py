@@ -46,8 +46,9 @@ class Arena:
 
 @dataclass(frozen=True, slots=True)
 class ArenaOptions:
-    """``binaries``: folder of a control plane. ``kubeconfig``: an existing cluster. ``simulated``: this project's
-    testbed. ``later_kinds``: a control plane serves the kinds of trees of groups; no kube-scheduler knows these.
+    """Options: ``binaries``: folder of a control plane. ``kubeconfig``: an existing cluster. ``simulated``: this
+    project's testbed. ``later_kinds``: a control plane serves the kinds of trees of groups, which no kube-scheduler
+    knows.
     """
 
     binaries: Path | None = None

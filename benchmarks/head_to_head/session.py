@@ -33,7 +33,7 @@ _PREEMPTION = "preemption"
 
 @dataclass(frozen=True, slots=True)
 class HeadToHeadOptions:
-    """What is run, and how often."""
+    """Options of the comparison: schedulers, workloads and rates, and how often each is run."""
 
     arena: ArenaOptions
     """Options of the cluster."""

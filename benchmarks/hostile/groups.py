@@ -113,7 +113,7 @@ def _workload(at: int, size: int, dependencies: int, bandwidth: int) -> dict[str
 def _trees(
     many: int, *rules: Mapping[str, Mapping[str, Any]], cpu: int = 500, runs: bool = True
 ) -> GroupShape:
-    """Return groups of one size, with these rules in turn."""
+    """Return groups of one size, whose rules are taken from a list in turn."""
 
     def make(total: int) -> HostileGroups:
         content = TaskClass((("cpu", cpu), ("memory", GIB // 4)), namespace=MALLORY)

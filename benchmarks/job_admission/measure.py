@@ -41,7 +41,7 @@ _SETTLING_SECONDS = 6.0
 
 @dataclass(frozen=True, slots=True)
 class AdmissionOptions:
-    """What is run."""
+    """Options of the measurement: the generator, definitions, programs and limits."""
 
     generator: Path
     """A file ``generator.yaml`` of Kueue's performance tests."""
@@ -191,7 +191,7 @@ class _Checked(Protocol):
     """The running programs of a measurement, which are checked for unexpected ends."""
 
     def check(self) -> None:
-        """Raise an error if one has ended."""
+        """Raise an error if one of the programs has ended."""
 
 
 async def _wait(

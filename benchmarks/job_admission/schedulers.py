@@ -44,7 +44,7 @@ class Running:
     """The running programs that admit Jobs."""
 
     roots: Roots
-    """Returns its processes by name."""
+    """Returns the processes of the running scheduler by name."""
     agents: tuple[str, ...]
     """The user agents of its writes."""
     check: Callable[[], None]

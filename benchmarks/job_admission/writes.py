@@ -28,7 +28,7 @@ class Write(msgspec.Struct, frozen=True):
     agent: str
     """The first word of the user agent."""
     what: str
-    """How it changed what: such as ``patch jobs`` or ``update workloads/status``."""
+    """The verb and the resource, such as ``patch jobs`` or ``update workloads/status``."""
     at: float
     """When the API server received it, in seconds since the epoch."""
 

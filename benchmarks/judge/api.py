@@ -58,7 +58,7 @@ _WORKERS = 8
 
 
 class Api:
-    """The judge's requests to an API server; ``kubeconfig``: for other programs."""
+    """Sends the judge's requests to an API server; other programs reach it by ``kubeconfig``."""
 
     def __init__(self, transport: Transport, kubeconfig: Path | None = None) -> None:
         self._transport = transport

@@ -23,8 +23,8 @@ _PLACED = re.compile(r'msg="?placed"? pod=(\S+)')
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """``nodes`` of the pods that we place, by ``namespace/name``, in the order of their bindings if known; ``messages``
-    of the other pods.
+    """Our decision. ``nodes`` of the pods that we place, by ``namespace/name``, in the order of their bindings if
+    known; ``messages`` of the other pods.
     """
 
     nodes: dict[str, str]

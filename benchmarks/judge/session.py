@@ -49,7 +49,7 @@ _CONFIGURATIONS = {"queued-jobs": QUEUED}
 
 @dataclass(frozen=True, slots=True)
 class JudgeOptions:
-    """``seeds`` are decided by a plan, ``live`` ones by both processes; ``keep``: keep data and logs."""
+    """Options: a plan decides ``seeds`` clusters, both processes decide ``live``; ``keep``: keep data and logs."""
 
     binaries: Path
     seeds: Sequence[int]

@@ -42,7 +42,7 @@ _MOST_BYTES = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class DashboardOptions:
-    """``pairs`` of bursts of ``pods``, each alone on the cluster; ``browsers`` that connect at once at the end."""
+    """Options: ``pairs`` of bursts of ``pods``, each alone on the cluster; ``browsers`` that connect at the end."""
 
     nodes: int = 10_000
     pods: int = 5_000

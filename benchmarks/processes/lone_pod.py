@@ -32,7 +32,7 @@ _MILLI, _NANO = 1e3, 1e9
 
 @dataclass(frozen=True, slots=True)
 class LonePodOptions:
-    """``pods`` arrive at ``rate`` per second on ``nodes`` half-full nodes."""
+    """Options: ``pods`` arrive at ``rate`` per second on ``nodes`` half-full nodes."""
 
     nodes: int = 1000
     pods: int = 100

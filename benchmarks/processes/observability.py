@@ -28,7 +28,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ObservabilityOptions:
-    """``pairs`` of rounds, ``end_to_end`` pairs of runs of both processes."""
+    """Options: ``pairs`` of rounds, ``end_to_end`` pairs of runs of both processes."""
 
     nodes: int = 10_000
     tasks: int = 10_000

@@ -141,7 +141,7 @@ def by_prefix(running: Running, lifetimes: Mapping[str, float]) -> tuple[str, ..
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationOptions:
-    """``seeds`` clusters of ``machines`` in ``pools``; ``tries`` of each search."""
+    """Options: ``seeds`` clusters of ``machines`` in ``pools``; ``tries`` of each search."""
 
     machines: int = 100
     pools: int = 8

@@ -46,7 +46,7 @@ MODES = ("as Kueue", "unlimited")
 
 @dataclass(frozen=True, slots=True)
 class GeneratorOptions:
-    """What is run."""
+    """Options of the measurement: files of generators, modes and time between rounds."""
 
     files: tuple[Path, ...]
     """Files ``generator.yaml``."""

@@ -39,7 +39,7 @@ KINDS = [
 
 @dataclass(frozen=True, slots=True)
 class DayOptions:
-    """What is run."""
+    """Options of the measurement: the simulated day, and the number of runs."""
 
     nodes: int = 12_500
     """Nodes of 32 cores."""

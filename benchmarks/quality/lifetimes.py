@@ -35,7 +35,7 @@ WARM = 1 / 3
 
 @dataclass(frozen=True, slots=True)
 class LifetimesOptions:
-    """What is run."""
+    """Options of the measurement: loads, seeds and simulated days."""
 
     loads: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8)
     """Work, as shares of the nodes' CPU."""

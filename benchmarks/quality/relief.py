@@ -23,7 +23,7 @@ REQUESTS = (500, 1_000, 2_000, 4_000)
 
 @dataclass(frozen=True, slots=True)
 class ReliefOptions:
-    """``hot`` and ``low``: percent of use. Requests fill machines to ``fill`` of what they offer."""
+    """Options: ``hot`` and ``low``, percent of use. Requests fill machines to ``fill`` of what they offer."""
 
     machines: int = 100
     seeds: int = 20

@@ -31,7 +31,7 @@ LEAST_FREE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ShardsOptions:
-    """What is run."""
+    """Options of the measurement: sizes of clusters, loads and numbers of solvers."""
 
     nodes: int = 100_000
     """Machines."""

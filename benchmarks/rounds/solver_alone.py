@@ -14,7 +14,7 @@ from firmament.solvers.base import FlowProblem, FlowSolution, Solver
 
 
 class RecordingSolver:
-    """Solves by another solver, and records the networks that it was asked for and its processor time.
+    """Calls another solver, and records the networks that it solves and its processor time.
 
     A network that is solved twice, in two forms, counts once.
     """

@@ -30,23 +30,23 @@ class SchedulerUnderTest(Protocol):
     tells: bool
 
     def roots(self) -> dict[str, int]:
-        """Return the process ids of its running programs, by name."""
+        """Return the process ids of the scheduler's running programs, by name."""
         ...
 
     async def start(self, nodes: int) -> None:
-        """Start it, and wait until it knows ``nodes`` nodes if that can be known."""
+        """Start the scheduler, and wait until it knows ``nodes`` nodes if that can be known."""
         ...
 
     def check(self) -> None:
-        """Raise ``TargetError`` if it has ended."""
+        """Raise ``TargetError`` if the scheduler has ended."""
         ...
 
     async def rounds(self) -> int | None:
-        """Return its number of rounds since its start; None if unknown."""
+        """Return the scheduler's number of rounds since its start; None if unknown."""
         ...
 
     async def stop(self) -> None:
-        """End it."""
+        """End the scheduler."""
         ...
 
 
@@ -114,16 +114,16 @@ class BindingsOnly:
         return {"client": self._child.pid} if self._child.alive else {}
 
     def check(self) -> None:
-        """Raise ``TargetError`` if it has ended."""
+        """Raise ``TargetError`` if the scheduler has ended."""
         if not self._child.alive:
             raise TargetError(f"{self._child.failure()}: {self._child.tail()}")
 
     async def rounds(self) -> int | None:
-        """Return None: it has no rounds."""
+        """Return None: this client has no rounds."""
         return None
 
     async def stop(self) -> None:
-        """End it."""
+        """End the scheduler."""
         await self._child.stop(_GRACE_SECONDS)
 
 
@@ -146,7 +146,7 @@ class KubeScheduler:
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self, nodes: int) -> None:  # noqa: ARG002 - its caches cannot be asked
-        """Start it; it schedules as soon as its informers have synced."""
+        """Start kube-scheduler, which schedules as soon as its informers have synced."""
         config = self._folder / "kube-scheduler.yaml"
         config.write_text(yaml.safe_dump(kube_scheduler_configuration(self._kubeconfig)))
         # The system chooses the ports, so that they do not collide with another kube-scheduler's.
@@ -172,7 +172,7 @@ class KubeScheduler:
             raise TargetError(f"kube-scheduler ended with status {self._process.returncode}:\n{tail}")
 
     async def rounds(self) -> int | None:
-        """Return None: it takes pods one by one, without rounds."""
+        """Return None: kube-scheduler takes pods one by one, without rounds."""
         return None
 
     async def stop(self) -> None:

@@ -80,7 +80,7 @@ class ShapeRow:
     service_class: str = ""
     """koord-prod, koord-mid, koord-batch or koord-free; "" for none."""
     daemon: bool = False
-    """Whether it belongs to a DaemonSet."""
+    """Whether the task belongs to a DaemonSet."""
 
 
 @dataclass(frozen=True, slots=True)

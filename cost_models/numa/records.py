@@ -51,7 +51,7 @@ class ZoneTopology:
     max_zones: int
     """Most zones that the kubelet accepts."""
     updated: float
-    """When it was written, in seconds since the epoch; NaN if unknown."""
+    """When the record was written, in seconds since the epoch; NaN if unknown."""
     ids: Int64
     """int64[Z]."""
     resources: tuple[str, ...]

@@ -18,7 +18,7 @@ NODE_LEVEL = "node"
 
 @dataclass(frozen=True, slots=True)
 class TreePositions:
-    """``levels``: names from the top; ``paths``: per machine row its units, None outside of the tree."""
+    """Positions in a tree. ``levels``: names from the top; ``paths``: per machine row its units, None if outside."""
 
     levels: tuple[str, ...]
     paths: tuple[tuple[str, ...] | None, ...]

@@ -12,7 +12,7 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc as pb_
 
 
 class Collector(pb_grpc.TraceServiceServicer):
-    """``spans``: service and span, in the order of arrival; ``address``: value for ``--traces``."""
+    """Receives spans. ``spans``: service and span, in order of arrival; ``address``: value for ``--traces``."""
 
     def __init__(self) -> None:
         self.spans: list[tuple[str, Any]] = []

@@ -42,7 +42,7 @@ BATCH = 200
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """``pairs`` of rounds each; ``interval``: seconds between reports of a machine."""
+    """Options: ``pairs`` of rounds each; ``interval``: seconds between reports of a machine."""
 
     scenario: Scenario
     pairs: int = 11

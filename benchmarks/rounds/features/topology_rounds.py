@@ -54,7 +54,7 @@ LARGE: dict[str, dict[str, object]] = {
 
 @dataclass(frozen=True, slots=True)
 class RoundOptions:
-    """``pods`` of the large group; ``groups`` of 2 to 39 pods; ``others``: tasks without a group."""
+    """Options: ``pods`` of the large group; ``groups`` of 2 to 39 pods; ``others``: tasks without a group."""
 
     nodes: int = 10_000
     pods: int = 1000
