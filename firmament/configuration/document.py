@@ -1,6 +1,6 @@
 """Defines the solver's part of the configuration.
 
-``load`` reads it, and ``build_core`` turns it into what the core takes.
+``load`` reads the document, and ``build_core`` turns it into what the core takes.
 """
 
 from __future__ import annotations

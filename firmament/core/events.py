@@ -1,7 +1,7 @@
 """Defines the core's input: events, and reports of the outcomes of its decisions.
 
-All of them are plain immutable values, independent of how they are transported. Quantities are in the units of
-``model``.
+All events and reports are plain immutable values, independent of how they are transported. Quantities are in the
+units of ``model``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from firmament.core.model import Job, Machine, TaskClass
 class InvalidEventError(ValueError):
     """An event cannot be applied; the message names the object and the field.
 
-    No event of its batch has been applied.
+    No event of the invalid event's batch has been applied.
     """
 
 

@@ -39,8 +39,8 @@ class Profiles:
     def __init__(self, context: RoundContext, kept_rows: KeptRows, first_costs: FirstCosts) -> None:
         """``context``: that of `BASE`, whose configuration contains those of the other profiles.
 
-        `BASE` uses ``kept_rows`` and ``first_costs``. Each other profile gets its own, which begin to be used at the
-        same number of machines.
+        `BASE` uses ``kept_rows`` and ``first_costs``. Each other profile gets caches of its own, which begin to be
+        used at the same number of machines.
         """
         base = replace(context, kept_rows=kept_rows)
         self._by_name = {BASE: PlacementProfile(base, kept_rows, first_costs)}

@@ -249,7 +249,7 @@ NO_MACHINES = "no nodes available to schedule pods"
 def too_few_places(constraints: str) -> str:
     """Return the text for a gang that does not fit.
 
-    ``constraints``: those without which it would fit; "" if unknown.
+    ``constraints``: the names of constraints without which the gang would fit; "" if unknown.
     """
     return f"{TOO_FEW_PLACES} (because of {constraints})" if constraints else TOO_FEW_PLACES
 

@@ -45,17 +45,17 @@ absent.
   A task takes one flavor for all resources of a group. Requests for a resource of no group are refused, or are
   unlimited if ``"uncovered": "allow"`` is stated. The implicit resource ``pods`` is limited only if a group contains
   it.
-* ``nominal``: the quota's own amounts. ``borrowing``: how much more it may use (absent: no limit). ``lending``: how
-  much of its own amounts others may use (absent: all).
+* ``nominal``: the quota's own amounts. ``borrowing``: how much more than its own amounts the quota may use (absent:
+  no limit). ``lending``: how much of the quota's own amounts others may use (absent: all).
 * ``limit``: upper bounds for what is used at the quota and below it, whatever is borrowed. ``guarantee``: amounts of
-  its own that are never lent.
+  the quota's own that are never lent.
 * ``weight`` (1): the quota's share among those that borrow. ``fair`` (false): queues borrow in order of their shares.
 * ``reclaimable`` (true): tasks of other queues may evict the quota's tasks, to take back what it borrows.
 * ``order``: ``BestEffortFIFO`` (default) or ``StrictFIFO``.
 * ``whenCanBorrow``: ``MayStopSearch`` (default): a task takes the first of its flavors that has enough left, even if
-  it must borrow there. ``TryNextFlavor``: it prefers a later flavor in which it borrows less.
+  it must borrow there. ``TryNextFlavor``: a task prefers a later flavor in which it borrows less.
 * ``whenCanPreempt``: ``TryNextFlavor`` (default): a task evicts others only if it fits in none of its flavors.
-  ``MayStopSearch``: it prefers evicting in an earlier flavor to taking a later one.
+  ``MayStopSearch``: a task prefers evicting in an earlier flavor to taking a later one.
 * ``preference``: ``BorrowingOverPreemption`` (default), or ``PreemptionOverBorrowing``: among the flavors that a task
   considers, it prefers evicting in one to borrowing further up in another.
 * ``podSetFlavors``: ``Any`` (default): each task of a gang takes a flavor by itself; ``Same``: all tasks of one class

@@ -226,7 +226,7 @@ class ShapeRequests:
     """
 
     def __init__(self, resources: ResourceIndex, shapes: Sequence[TaskClass]) -> None:
-        """``shapes``: the table of shapes, which may grow. When its rows change, call `forget`."""
+        """``shapes``: the table of shapes, which may grow. When the table's rows change, call `forget`."""
         self._resources = resources
         self._shapes = shapes
         self._version = -1

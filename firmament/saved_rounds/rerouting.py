@@ -1,10 +1,10 @@
 """Finds which tasks must move so that a task can go to a machine: a shortest path in a saved residual graph.
 
 A residual graph has two sorts of arcs. For every further task that an arc of the network can carry, the residual
-graph has an arc at its cost. For every task that can be taken back, it has a reversed arc at minus its cost. A task
-goes to a machine by the arc to the machine. The shortest path from the machine back to where the task came from says
-which tasks move away, one after the other, and what that costs (Ahuja, Magnanti, Orlin: Network Flows, chapter 9).
-The network counts tasks, not amounts, so the answer is the cheapest by the network's own rules.
+graph has an arc at its cost. For every task that can be taken back, the residual graph has a reversed arc at minus
+its cost. A task goes to a machine by the arc to the machine. The shortest path from the machine back to where the
+task came from says which tasks move away, one after the other, and what that costs (Ahuja, Magnanti, Orlin: Network
+Flows, chapter 9). The network counts tasks, not amounts, so the answer is the cheapest by the network's own rules.
 """
 
 from __future__ import annotations

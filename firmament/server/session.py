@@ -67,7 +67,7 @@ def _is_small(message: pb.EventBatch | pb.BindingReports) -> bool:
 def check_hello(message: pb.ClientMessage) -> pb.Hello:
     """Return the Hello in a stream's first message.
 
-    Raise ``ProtocolError`` unless it is valid and of a known version.
+    Raise ``ProtocolError`` unless the Hello is valid and of a known version.
     """
     early, wrong = grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.INVALID_ARGUMENT
     if message.WhichOneof("body") != "hello":

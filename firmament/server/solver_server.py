@@ -74,8 +74,8 @@ def steady_clock(wall: Callable[[], float], monotonic: Callable[[], float]) -> C
     """Return a clock of seconds since the epoch that starts at ``wall`` and continues with ``monotonic``.
 
     Waits, back-offs and time-outs are differences of times. If the system's clock were turned back by an hour, a task
-    with a failed binding would wait for that hour. If it were turned forward, gangs that are being bound would be
-    given up.
+    with a failed binding would wait for that hour. If the clock were turned forward, gangs that are being bound would
+    be given up.
     """
     offset = wall() - monotonic()
     return lambda: offset + monotonic()

@@ -36,8 +36,8 @@ _STATS: Final = tuple(field.name for field in fields(RoundStats))
 class EncodedRound:
     """A serialised result of a round.
 
-    ``body``: the serialised ``RoundResult``. ``deltas``: number of its deltas. ``put_off``: number of tasks that wait
-    for a later round.
+    ``body``: the serialised ``RoundResult``. ``deltas``: number of the round's deltas. ``put_off``: number of tasks
+    that wait for a later round.
     """
 
     body: bytes

@@ -18,9 +18,9 @@ NO_MINIMUM = 2**31
 class RuleState:
     """How many tasks each counter counts in each domain during a round, and what the rules allow at these numbers.
 
-    ``counts``: one int64[D] per counter. ``totals``: their sums. The object answers the questions of kube-scheduler's
-    filters NodePorts, VolumeRestrictions, PodTopologySpread and InterPodAffinity about the next task of a class, and
-    then those of models' constraints.
+    ``counts``: one int64[D] per counter. ``totals``: the sum of each counter over all domains. The object answers the
+    questions of kube-scheduler's filters NodePorts, VolumeRestrictions, PodTopologySpread and InterPodAffinity about
+    the next task of a class, and then those of models' constraints.
     """
 
     def __init__(self, rules: RuleSet) -> None:

@@ -1,9 +1,9 @@
 """A tree of quotas that lend and borrow, and what is in use; each column stands for a flavor and a resource.
 
-What a quota lends passes through its parent. So each quota has two amounts. It never lends its *local quota*; its
-*subtree quota* is all that it and the quotas below it bring in. Use counts first against the local quota; only the
-use beyond it also counts at the parent. With ``S`` the subtree quota, ``L`` the local quota, ``U`` the use, and ``B``
-the most that a quota may borrow, the available amount is:
+What a quota lends passes through its parent. So each quota has two amounts. A quota never lends its *local quota*;
+its *subtree quota* is all that it and the quotas below it bring in. Use counts first against the local quota; only
+the use beyond it also counts at the parent. With ``S`` the subtree quota, ``L`` the local quota, ``U`` the use, and
+``B`` the most that a quota may borrow, the available amount is:
 
 * at a root ``S - U``;
 * at any other quota ``max(0, L - U) + min(available at its parent, (S - L) - max(0, U - L) + B)``;
@@ -104,8 +104,8 @@ class QuotaTree:
     ) -> QuotaTree:
         """Return the tree for quotas as they are stated, int64[N, J] each.
 
-        ``lending``: how much of its own amounts a quota lends. ``guarantee``: the part of its own amounts that it
-        never lends, whatever ``lending`` says. `UNBOUNDED` stands for no limit, 0 for no guarantee.
+        ``lending``: how much of its own amounts a quota lends. ``guarantee``: the part of a quota's own amounts that
+        it never lends, whatever ``lending`` says. `UNBOUNDED` stands for no limit, 0 for no guarantee.
         """
         subtree = nominal.astype(np.int64)
         local = np.zeros_like(subtree)

@@ -2,11 +2,12 @@
 
 A gang of small tasks has the same problem as a single large task. While other tasks come and go, there is never
 enough free capacity for all members at once. If a number of rounds have passed over a gang, the next round looks for
-machines to reserve. They must be able to take all members that the gang lacks, once the tasks expected to end there
-have ended (see ``placement.gang_room``). The reserved machines are closed to all other tasks of the same or lower
-priority, so that they drain. Reserved machines are open again when the gang is placed, the reservation lapses, or the
-capacity can no longer become free. The bound on the waiting time: when every task that ran on the reserved machines
-at the time of the reservation has ended, the gang is placed, unless the reservation has lapsed before.
+machines to reserve. Machines to be reserved must be able to take all members that the gang lacks, once the tasks
+expected to end there have ended (see ``placement.gang_room``). The reserved machines are closed to all other tasks of
+the same or lower priority, so that they drain. Reserved machines are open again when the gang is placed, the
+reservation lapses, or the capacity can no longer become free. The bound on the waiting time: when every task that ran
+on the reserved machines at the time of the reservation has ended, the gang is placed, unless the reservation has
+lapsed before.
 
 At any time, at most one machine in ``MACHINES_PER_GANG_MACHINE`` is reserved for gangs; a single gang may have more
 if it needs them. Namespaces take turns, so that many gangs of one namespace do not delay those of others. If a gang
@@ -55,7 +56,7 @@ class GangReservation:
     job: str
     """ID of the gang's job."""
     priority: int
-    """The highest priority of its members."""
+    """The highest priority of the gang's members."""
     parts: list[KeptPart]
     """The capacity that is reserved on each machine."""
     rounds: int

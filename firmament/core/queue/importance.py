@@ -59,7 +59,7 @@ class Importance:
     def standing(self, priority: Int64, group_priority: Int64) -> Int64:
         """Return the standing of each task: int64[N].
 
-        Other tasks may evict it if their ``reach`` is above its standing.
+        Other tasks may evict a task if their ``reach`` is above its standing.
         """
         if not len(self._levels):
             return priority

@@ -40,10 +40,10 @@ class ProfileChoice:
     def choose_profile(self, waiting: Int64) -> Int64:
         """Return those of the tasks ``waiting`` (rows) that take part in the round; at least one if any waits.
 
-        All of them have the profile of the most important task. If several profiles have tasks of this importance, it
-        is the profile whose turn was longest ago. Of the profile's tasks, those take part that are at least as
-        important as any task of another profile. All members of a gang count with the importance and profile of its
-        most important member.
+        All tasks chosen have the profile of the most important task. If several profiles have tasks of this
+        importance, it is the profile whose turn was longest ago. Of the profile's tasks, those take part that are at
+        least as important as any task of another profile. All members of a gang count with the importance and profile
+        of its most important member.
         """
         self.put_off = 0
         if not len(waiting):

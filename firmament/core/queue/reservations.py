@@ -1,14 +1,15 @@
 """Reserves machines for tasks that other tasks keep overtaking, as EASY backfill does.
 
 If small tasks arrive without end, a large task never fits: whatever becomes free on a machine, a small task takes it.
-When a number of rounds have passed over the large task, the machine that lacks least for it is reserved. It is closed
-to all other tasks of the same or lower priority, so that it drains. A machine is reserved only if it will be large
-enough once the tasks expected to end there have ended, and only as long as that holds. The bound on the waiting time:
-when every task that ran on the reserved machine at the time of the reservation has ended, the task is placed, unless
-the reservation has lapsed before. A reservation lapses after ``reserve_for`` seconds, or after ``reserve_for_rounds``
-rounds that placed something. When a reservation has lapsed, the count of rounds that passed over the task begins
-anew. In the count of rounds that passed over a task, several rounds in quick succession count as one. For gangs,
-machines are reserved for the whole gang (``gang_reservations``). No machine is reserved for tasks that lack quota.
+When a number of rounds have passed over the large task, the machine that lacks least for it is reserved. The reserved
+machine is closed to all other tasks of the same or lower priority, so that it drains. A machine is reserved only if
+it will be large enough once the tasks expected to end there have ended, and only as long as that holds. The bound on
+the waiting time: when every task that ran on the reserved machine at the time of the reservation has ended, the task
+is placed, unless the reservation has lapsed before. A reservation lapses after ``reserve_for`` seconds, or after
+``reserve_for_rounds`` rounds that placed something. When a reservation has lapsed, the count of rounds that passed
+over the task begins anew. In the count of rounds that passed over a task, several rounds in quick succession count as
+one. For gangs, machines are reserved for the whole gang (``gang_reservations``). No machine is reserved for tasks
+that lack quota.
 
 Backfill: if it is known when the task will fit at the latest (``stated_ends``), tasks that will have ended by then
 may use the reserved machine meanwhile (``list_closed_rows``).

@@ -1,6 +1,6 @@
 """Computes for how many waiting tasks quota could be available now.
 
-What their queues could take from other queues counts as available.
+What the tasks' queues could take from other queues counts as available.
 
 All numbers are upper bounds: no round places more tasks of these classes, however much capacity machines have.
 """

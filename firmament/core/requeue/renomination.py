@@ -1,8 +1,8 @@
 """Moves tasks that wait for their victims to leave to another machine, if one has become free meanwhile.
 
-A task that waits for victims keeps its machine until it has another one. In a round, it comes after all tasks of
-equal priority without a machine, so no other task is evicted for the move. If no task depends on an eviction any
-more, the eviction is withdrawn (see ``evictions``).
+A task that waits for victims keeps its machine until it has another one. In a round, a task that waits for victims
+comes after all tasks of equal priority without a machine, so no other task is evicted for the move. If no task
+depends on an eviction any more, the eviction is withdrawn (see ``evictions``).
 
 Some tasks do not move. Members of gangs, tasks that others want near them or are spread with, and tasks in pairs stay
 because other tasks may have been placed because of them. Tasks that got devices with their machine, or that a ledger
@@ -109,7 +109,7 @@ class Renominations:
     def begin(self, cluster: Cluster) -> None:
         """Let tasks of this round that still wait be placed as if they had no machine.
 
-        What they hold stays booked.
+        What such tasks hold stays booked.
         """
         waiting = self._still_waiting(cluster, self._called)
         if len(waiting) < len(self._called):

@@ -283,9 +283,9 @@ class CostlyRetries:
 
     To find out whether a change could help a task with hundreds of rules, each rule must be asked. If the waiting
     classes have more rules than a round may evaluate (see ``queue.budgets``), the expensive classes are not checked.
-    All of them are retried some seconds after the first change. Tasks of a namespace are not checked either if it has
-    more kinds of ordinary tasks than a round with other namespaces would take. ``clock``: returns the time in seconds
-    since the epoch.
+    All expensive classes are retried some seconds after the first change. Tasks of a namespace are not checked either
+    if it has more kinds of ordinary tasks than a round with other namespaces would take. ``clock``: returns the time
+    in seconds since the epoch.
     """
 
     def __init__(self, cluster: Cluster, budgets: Budgets, clock: Callable[[], float]) -> None:

@@ -3,9 +3,9 @@
 A round counts one amount as free on each machine, the same for all its tasks. So a round has only tasks for which the
 same capacity counts as free:
 
-* Tasks above the priority for which capacity is kept go before those at or below it. After them, the less important
-  tasks have their turn, level by level, before the first level begins again. So no task waits for ever while
-  important tasks keep coming.
+* Tasks above the priority for which capacity is kept go before those at or below it. After the tasks above that
+  priority, the less important ones have their turn, level by level, before the first level begins again. So no task
+  waits for ever while important tasks keep coming.
 * Within a level, a job for which capacity is kept has a round alone, because the kept capacity is free for no other
   job. The next round is for all other tasks of the level, except those of other jobs with kept capacity. Then the
   next job with kept capacity follows: first one that has had no turn, then the most important one, then by name. So

@@ -168,8 +168,8 @@ def _ask(
 class _KeptAndNewAnswers:
     """What a model said in earlier rounds (``kept``, one answer per source), and what it was asked in this round.
 
-    ``fresh``: about new shapes on all machines. ``changed``: about known shapes on changed machines. None: it was not
-    asked.
+    ``fresh``: about new shapes on all machines. ``changed``: about known shapes on changed machines. None: the model
+    was not asked.
     """
 
     kept: Sequence[Assessment]

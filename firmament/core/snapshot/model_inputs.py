@@ -105,9 +105,9 @@ def compute_unseen_use(cluster: Cluster, *, without: int = -1) -> Int64:
 
     The unseen use is that of tasks that were placed after the report before the last. A report covers the time since
     the report before it, so it cannot show all that newly placed tasks use. The part that is not shown is estimated.
-    It is the tasks' requests, or the assumed need if they state none, minus what the report says about each single
-    task. Nothing is added for tasks without a known time of arrival, as they may have been there for long. The task
-    in row ``without`` is left out; machines without a report have 0.
+    The estimated part is the tasks' requests, or the assumed need if they state none, minus what the report says
+    about each single task. Nothing is added for tasks without a known time of arrival, as they may have been there
+    for long. The task in row ``without`` is left out; machines without a report have 0.
     """
     machines, tasks = cluster.machines, cluster.tasks
     samples, rows = machines.samples, len(machines)

@@ -182,7 +182,7 @@ class ClassSelector:
     def _find_remaining(self, selector: TaskSelector, meets: _Meeting, first: int) -> Int64:
         """Return the rows from ``first`` on that match a selector without ``In``.
 
-        It selects its namespaces minus excluded classes.
+        Such a selector selects its namespaces minus excluded classes.
         """
         left = np.zeros(len(self._rows), dtype=np.bool_)
         for namespace, rows in self._by_namespace.items():

@@ -24,8 +24,9 @@ _Waiting: TypeAlias = tuple[int, int]
 class _Notice:
     """One task that was evicted.
 
-    ``cls``: the row of its class. ``evicted``: when it was evicted (in the order of ``Cluster.last_came``).
-    ``waiting``: row and arrival number of each task that has its machine only if this task leaves.
+    ``cls``: the row of the evicted task's class. ``evicted``: when the task was evicted (in the order of
+    ``Cluster.last_came``). ``waiting``: row and arrival number of each task that has its machine only if this task
+    leaves.
     """
 
     cls: int

@@ -1,13 +1,13 @@
 """Keeps capacity that was freed for a task while its binding, or an eviction, waits to be retried.
 
-Other tasks have been evicted for a task with a promise. If its binding fails, or a victim stays, the task loses its
-machine and waits for its back-off to end. Meanwhile the capacity that victims free stays promised to the task. The
-promise ends when the task is placed, or when the next round that it takes part in finds no machine for it. The
-promise covers resources alone, not ports, rules between tasks or models' limits.
+Other tasks have been evicted for a task with a promise. If the binding of such a task fails, or a victim stays, the
+task loses its machine and waits for its back-off to end. Meanwhile the capacity that victims free stays promised to
+the task. The promise ends when the task is placed, or when the next round that it takes part in finds no machine for
+it. The promise covers resources alone, not ports, rules between tasks or models' limits.
 
 Other schedulers keep capacity too, for their tasks that are nominated and not bound yet. As in kube-scheduler
-(``RunFilterPluginsWithNominatedPods``), this capacity counts as used for tasks of at most the same priority; only the
-resources of a nominated task count.
+(``RunFilterPluginsWithNominatedPods``), the capacity for nominated tasks counts as used for tasks of at most the same
+priority; only the resources of a nominated task count.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class TaskPhase(IntEnum):
 
 REMOVED_PART = 4
 """``row_of`` is rebuilt once one task in this many has been removed. A dict never reuses the slot of a removed key:
-it grows to several times the size that its keys need. Rebuilding keeps it at the size that it needs.
+it grows to several times the size that its keys need. Rebuilding keeps the dict at the size that it needs.
 """
 SPARE_PART = 8
 """Spare rows are allocated for one task in this many."""

@@ -94,7 +94,7 @@ class BatchingWindow:
     def compute_wait(self, now: float) -> float:
         """Return how many seconds the next round should still wait if nothing else happens.
 
-        Return 0 if it need not wait, also if nothing has changed.
+        Return 0 if the round need not wait, also if nothing has changed.
         """
         if self._since is None:
             return 0.0

@@ -235,7 +235,7 @@ def show_devices(
 def show_demand(cluster: Cluster, shapes: Sequence[int]) -> DeviceDemand | None:
     """Return what tasks of shapes (rows of the table) take of the devices that ``show_devices`` returned last.
 
-    Return None if they take nothing.
+    Return None if the tasks take nothing.
     """
     memory, shown = recall_memory(cluster), _recall_shown(cluster)
     claims = [_list_specs(cluster, memory, cluster.classes.shapes[shape].claims) for shape in shapes]

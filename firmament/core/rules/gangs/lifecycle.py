@@ -1,10 +1,10 @@
 """Follows the life of gangs: which members may be tried, the state of each gang, and when the solver gives up a gang.
 
 A round places all members that a gang needs, or none. If the driver reports that a member's binding was refused, the
-member keeps its machine and is bound there again, a few times (see ``Rebinding``). After that it is placed anew, like
-any member of a running gang that has lost its machine. A gang is whole once enough members are bound; from then on
-the solver never gives it up, and replacements join it. If a gang is not whole in time, the solver gives it up. It
-evicts the bound members (if so configured), and all the gang's tasks wait for a while before they are tried again.
+member keeps its machine and is bound there again, a few times (see ``Rebinding``). After these tries the member is
+placed anew, like any member of a running gang that has lost its machine. A gang is whole once enough members are
+bound; from then on the solver never gives it up, and replacements join it. If a gang is not whole in time, the solver
+gives it up: it evicts the bound members (if so configured), and all the gang's tasks wait for a while.
 """
 
 from __future__ import annotations

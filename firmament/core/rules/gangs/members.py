@@ -85,7 +85,7 @@ def count_together(job: Job, held: int) -> int:
 class GangProgress(NamedTuple):
     """The numbers of bound, assumed and leaving members of a gang, and whether they are enough.
 
-    `count_members` says how they are counted.
+    `count_members` says how members are counted.
     """
 
     bound: int

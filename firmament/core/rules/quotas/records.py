@@ -131,7 +131,7 @@ def read_quotas(payloads: Mapping[str, bytes]) -> dict[str, StatedQuota]:
 def _check_path(quota: StatedQuota, quotas: Mapping[str, StatedQuota]) -> StatedQuota:
     """Return a quota, with a fault if something is wrong with the quotas above it.
 
-    One of them may not exist, or they may form a circle or be too many.
+    A quota above may not exist, or the quotas above may form a circle or be too many.
     """
     if quota.fault:
         return quota

@@ -126,7 +126,7 @@ def _count_least(group: JobGroup, begun: bool, waiting: int) -> int:
     """Return how many tasks of a group, or groups in it, must be placed together.
 
     A group that expects more tasks, and has none on a machine yet (``begun``), must place all expected tasks if they
-    will request the same. Otherwise it must place all tasks that wait.
+    will request the same. If they will request something else, the group must place all tasks that wait.
     """
     if begun:
         return group.least

@@ -1,8 +1,8 @@
 """Keeps the capacity (*room*) that members of a gang have left until new members of the gang take it.
 
-A gang that restarts comes back as new tasks some seconds later. Until then, what its former members used on their
-machines is kept for the gang: for other tasks of at most their priority, this room counts as used. More important
-tasks may take the kept room, as they may also evict running members. The driver says by records
+A gang that restarts comes back as new tasks some seconds later. Until the new members come, what the gang's former
+members used on their machines is kept for it: for other tasks of at most their priority, this room counts as used.
+More important tasks may take the kept room, as they may also evict running members. The driver says by records
 (``RESTART_ROOM_RECORD``) which room is kept and when that ends, so nothing here depends on time.
 
 A round counts one amount as free on each machine, the same for all its tasks. So if room is kept for several jobs, a

@@ -20,9 +20,9 @@ _MOST_TOTALS = 16
 class RoomTable:
     """All kept ``rooms`` (what a former task has left on its machine) as arrays.
 
-    ``rows``: their machines (int64[N], -1 for unknown ones). ``priorities``: int64[N]. ``requests``: int64[N, K].
-    ``job_codes``: int64[N], equal for kept rooms of one job. ``of_job``: the indices of each job's kept rooms.
-    ``until``: when the last of each job's kept rooms lapses.
+    ``rows``: the machines of the rooms (int64[N], -1 for unknown ones). ``priorities``: int64[N]. ``requests``:
+    int64[N, K]. ``job_codes``: int64[N], equal for kept rooms of one job. ``of_job``: the indices of each job's kept
+    rooms. ``until``: when the last of each job's kept rooms lapses.
     """
 
     def __init__(

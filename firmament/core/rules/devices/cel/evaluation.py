@@ -63,7 +63,7 @@ class Expression:
     def attributes(self) -> frozenset[str] | None:
         """Return the attributes that the expression may read: ``domain/name``, or ``domain/`` for a whole domain.
 
-        Return None if it may read any attribute.
+        Return None if the expression may read any attribute.
         """
         return find_attributes(self._tree)
 
