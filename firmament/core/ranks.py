@@ -120,7 +120,7 @@ class ColumnMarks:
             self._mark(block, self._random.integers(1, 2**62, size=(2, len(block)), dtype=np.int64), at)
 
     def add_each(self, rows: Iterable[NDArray[np.integer[Any]]]) -> None:
-        """Add rows (int[M] each); marks become the same as if they were added one after another.
+        """Add rows (int[M] each); the marks equal those after adding the rows one after another.
 
         Adding thousands of rows at once is several times as fast as one by one, and keeps few of them in memory at a
         time.

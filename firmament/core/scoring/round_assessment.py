@@ -82,7 +82,7 @@ class RoundAssessment:
     def rooms_after_eviction(self) -> tuple[RoomAfterEviction | None, ...]:
         """Return for each ledger the object that says which machines would have enough left if tasks left.
 
-        An entry is None if no departure of a task can change that.
+        An entry is None if no departure of a task can free anything in the ledger.
         """
         return tuple(each.room_after_eviction for each in self.assessments if each.ledger is not None)
 

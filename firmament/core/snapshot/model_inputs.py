@@ -36,7 +36,7 @@ class ShapeKinds:
 def list_arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1) -> Arrivals | None:
     """Return bound and assumed tasks on machines with records of ``kinds``, except the task in row ``without``.
 
-    Return None if there are no such records.
+    Return None if there are no records of ``kinds``.
     """
     record_came = _record_came(cluster, kinds)
     if record_came is None:

@@ -66,7 +66,7 @@ class ForeignNominations:
     def amounts(self, rows: Mapping[str, int], capacity: Int64, least: int | None) -> Int64 | None:
         """Return what is kept for tasks of at least priority ``least``, int64[M, K], shaped as ``capacity``; or None.
 
-        ``rows``: rows of machines by name. None if nothing is kept.
+        ``rows``: rows of machines by name. None: nothing is kept for tasks of other schedulers.
         """
         found: Int64 | None = None
         for each in self.by_uid.values():
