@@ -37,7 +37,7 @@ async def page(browser) -> AsyncIterator[Page]:
 
 async def test_all_views_show_what_the_plan_came_to(page):
     await page.open("#/overview")
-    await page.shows("it binds 14 pods", seconds=90)
+    await page.shows("which binds 14 pods", seconds=90)
     await page.value("location.hash = '#/flow'")
     await page.until("document.querySelectorAll('.flow-picture .ribbon').length > 10")
     await page.click(".flow-picture .node[data-id=g0]")
