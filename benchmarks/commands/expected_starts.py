@@ -11,7 +11,7 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
 
 @click.command("expected-starts")
 @click.option(
-    "--only", default="", help="Only workloads whose name contains this: generated, parallel, openb."
+    "--only", default="", help="Only workloads whose name contains this: generated, parallel, helios, openb."
 )
 @click.option(
     "--moments", default=4, show_default=True, type=click.IntRange(1, 100), help="Most questions per cluster."
@@ -20,8 +20,8 @@ from benchmarks.commands.options import OUTPUT, SAVE, emit, progress
     "--answers", default=10, show_default=True, type=click.IntRange(1), help="Most pods per question."
 )
 @click.option(
-    "--hours", default=(8, 24), show_default=True, type=(click.IntRange(1, 60), click.IntRange(1, 60)),
-    help="From when to when is asked, after the beginning.",
+    "--hours", default=None, type=(click.IntRange(1, 200), click.IntRange(1, 200)),
+    help="From when to when is asked, after the beginning; default: when many wait, by workload.",
 )  # fmt: skip
 @click.option("--seeds", default=6, show_default=True, type=click.IntRange(1, 100), help="Clusters of each.")
 @click.option(
@@ -45,7 +45,7 @@ def expected_starts(
     only: str,
     moments: int,
     answers: int,
-    hours: tuple[int, int],
+    hours: tuple[int, int] | None,
     seeds: int,
     first_seed: int,
     scale: float,
@@ -59,7 +59,6 @@ def expected_starts(
     The question is that of `poseidon plan --when`: it knows what the API server would, and nothing of what comes.
     """
     from benchmarks.expected_starts.measure import StartOptions, measure_starts
-    from benchmarks.expected_starts.moments import Sample
     from benchmarks.expected_starts.workloads import WORKLOADS
 
     chosen = tuple(name for name in WORKLOADS if only in name and (name != "openb" or openb is not None))
@@ -67,9 +66,7 @@ def expected_starts(
         raise click.BadParameter(
             f"no workload has {only!r} in its name, or it is openb without --openb", param_hint="--only"
         )
-    if hours[0] > hours[1]:
+    if hours is not None and hours[0] > hours[1]:
         raise click.BadParameter("the first hour is after the last", param_hint="--hours")
-    options = StartOptions(
-        chosen, Sample(moments, answers, *hours), seeds, scale, openb, first_seed, openb_part
-    )
+    options = StartOptions(chosen, moments, answers, hours, seeds, scale, openb, first_seed, openb_part)
     emit(measure_starts(options, progress()), output, save)

@@ -1,8 +1,8 @@
 """Predicts at moments of a simulated cluster when some of its pods will start, and compares with what then happens.
 
 The prediction is that of ``poseidon plan --when``, from manifests as the API server would hold them at that moment,
-without future arrivals and run times. A gang counts as one pod. Errors are relative to the whole wait, from creation to
-node.
+without future arrivals and run times. Pods bear what they were told at earlier moments. A gang counts as one pod.
+Errors are relative to the whole wait, from creation to node.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from poseidon.simulate.expected_starts import expect_starts
 from poseidon.simulate.nodes import nodes_of
 from poseidon.simulate.scenario.document import Scenario
 from poseidon.simulate.setup import set_up
+from poseidon.simulate.start_annotations import describe_start
 from poseidon.simulate.workloads.traces import read_trace
 
 
@@ -37,8 +38,12 @@ class StartOptions:
 
     workloads: tuple[str, ...]
     """Names of workloads."""
-    sample: Sample
-    """How many questions are asked of each cluster, and when."""
+    moments: int
+    """Most moments at which each cluster is asked."""
+    answers: int
+    """Most pods that are asked at one moment."""
+    hours: tuple[int, int] | None
+    """From when to when is asked, after the beginning; None: as each workload says."""
     seeds: int
     """Number of seeds; with each, one cluster of each workload is simulated."""
     scale: float
@@ -55,18 +60,21 @@ def measure_starts(options: StartOptions, progress: Callable[[str], None]) -> Re
     """Return predicted and real starts for each moment."""
     runs = []
     for name in options.workloads:
+        workload = WORKLOADS[name]
+        sample = Sample(options.moments, options.answers, options.hours or workload.hours)
         for seed in range(options.first_seed, options.first_seed + options.seeds):
             with TemporaryDirectory() as folder:
                 size = Size(Path(folder), seed, options.scale, options.openb, options.openb_part)
-                scenario = WORKLOADS[name](size)
+                scenario = workload.make(size)
                 progress(f"{name}, seed {seed}: what comes to be")
                 simulation = set_up(scenario, size.folder)
                 nodes = _list_nodes(scenario, size.folder)
-            for each in let_happen(simulation, options.sample, seed):
+            answers: dict[int, str] = {}
+            for each in let_happen(simulation, sample, seed):
                 hour = each.moment.now / HOUR
                 progress(f"{name}, seed {seed}: hour {hour:.2f}, {len(each.moment.waiting)} wait")
-                runs.append({"workload": name, "seed": seed, **_compare(each, simulation, nodes)})
-    stated = asdict(options) | {"openb": options.openb is not None, "sample": options.sample._asdict()}
+                runs.append({"workload": name, "seed": seed, **_compare(each, simulation, nodes, answers)})
+    stated = asdict(options) | {"openb": options.openb is not None}
     return {"kind": "expected-starts", "environment": environment(), "options": stated, "runs": runs}
 
 
@@ -77,23 +85,29 @@ def _list_nodes(scenario: Scenario, folder: Path) -> Sequence[Node]:
     return [msgspec.convert(node, Node) for node in read_trace(trace, folder).nodes]
 
 
-def _compare(question: Question, simulation: Simulation, nodes: Sequence[Node]) -> dict[str, Any]:
+def _compare(
+    question: Question, simulation: Simulation, nodes: Sequence[Node], answers: dict[int, str]
+) -> dict[str, Any]:
     """Return the figures of a moment: for each asked pod that got a node, seconds that it had waited and still waited,
     and the best, median and worst prediction (None for none).
+
+    ``answers``: what pods were told before, to which the answers of this moment are added.
     """
     moment = question.moment
-    manifests = describe_cluster(simulation, moment, nodes)
+    now = simulation.clock.begin + moment.now
+    manifests = describe_cluster(simulation, moment, nodes, answers)
     began = time.process_time()
-    found = expect_starts(manifests, load_configuration(None), simulation.clock.begin + moment.now)
+    found = expect_starts(manifests, load_configuration(None), now)
     seconds = time.process_time() - began
     expected = {each.pod: each for each in found.starts}
     pods = []
     for task in question.asked.tolist():
         begun, each = float(simulation.tasks.first_begun[task]), expected[name_of(task)]
+        answers[task] = describe_start(each, now)
         if begun >= 0.0:
             waited = moment.now - float(simulation.tasks.work.arrival[task])
             pods.append([waited, begun - moment.now, each.low, each.median, each.high])
     return {
         "hour": moment.now / HOUR, "waiting": len(moment.waiting), "ahead": found.ahead, "seconds": seconds,
-        "pods": pods,
+        "compared": found.compared, "widened": found.widened, "pods": pods,
     }  # fmt: skip

@@ -35,10 +35,8 @@ class Sample(NamedTuple):
     """Most moments."""
     answers: int
     """Most tasks that are asked at one moment."""
-    first_hour: int
-    """Hour after the beginning from which is asked."""
-    last_hour: int
-    """Hour after the beginning until which is asked."""
+    hours: tuple[int, int]
+    """From when to when is asked, after the beginning."""
 
 
 def let_happen(simulation: Simulation, sample: Sample, seed: int) -> list[Question]:
@@ -47,7 +45,7 @@ def let_happen(simulation: Simulation, sample: Sample, seed: int) -> list[Questi
     The chosen moments are equally far apart in the time in which tasks wait.
     """
     moments = []
-    for when in np.arange(sample.first_hour * HOUR, sample.last_hour * HOUR + 1.0, STEP).tolist():
+    for when in np.arange(sample.hours[0] * HOUR, sample.hours[1] * HOUR + 1.0, STEP).tolist():
         simulation.run(until=when)
         simulation.clock.now = when
         moments.append(note_moment(simulation))

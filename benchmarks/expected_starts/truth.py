@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.simulate.engine import Simulation
+from poseidon.simulate.past_forecasts import FIRST_EXPECTED
 from poseidon.simulate.tasks import TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Float64, Int64
 
@@ -71,16 +72,23 @@ def name_of(task: int) -> str:
     return f"{NAMESPACE}/t{task}"
 
 
-def describe_cluster(simulation: Simulation, moment: Moment, nodes: Sequence[Node]) -> Manifests:
-    """Return the nodes and pods of a simulation at a moment: running and waiting pods, and recently ended ones."""
+def describe_cluster(
+    simulation: Simulation, moment: Moment, nodes: Sequence[Node], answers: Mapping[int, str]
+) -> Manifests:
+    """Return the nodes and pods of a simulation at a moment: running and waiting pods, and recently ended ones.
+
+    ``answers``: expected starts that tasks were told before, as in the annotation of their pods.
+    """
     state = moment.state
     ended_of_late = (state == TaskProgress.ENDED) & (moment.ends >= moment.now - KEPT)
     alive = (state == TaskProgress.WAITING) | (state == TaskProgress.RUNNING)
-    pods = tuple(_describe_pods(simulation, moment, np.flatnonzero(alive | ended_of_late)))
+    pods = tuple(_describe_pods(simulation, moment, np.flatnonzero(alive | ended_of_late), answers))
     return Manifests(tuple(nodes), (), pods, (), (), is_live=True)
 
 
-def _describe_pods(simulation: Simulation, moment: Moment, which: Int64) -> Iterator[Pod]:
+def _describe_pods(
+    simulation: Simulation, moment: Moment, which: Int64, answers: Mapping[int, str]
+) -> Iterator[Pod]:
     work, begin = simulation.tasks.work, simulation.clock.begin
     sizes = np.bincount(work.gang[work.gang >= 0]) if (work.gang >= 0).any() else np.zeros(0, dtype=np.int64)
     for task in which.tolist():
@@ -90,6 +98,8 @@ def _describe_pods(simulation: Simulation, moment: Moment, which: Int64) -> Iter
         annotations = dict(template.manifest.get("metadata", {}).get("annotations", {}))
         if gang != ALONE:
             annotations |= {GANG: owner, GANG_SIZE: str(int(sizes[gang]))}
+        if task in answers:
+            annotations[FIRST_EXPECTED] = answers[task]
         metadata = {
             **template.manifest.get("metadata", {}),
             "name": f"t{task}",

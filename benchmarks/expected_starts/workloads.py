@@ -1,4 +1,4 @@
-"""The clusters for which starts are predicted: drawn work, jobs of a parallel machine, and openb's pods.
+"""The clusters for which starts are predicted: drawn work, jobs of a parallel machine or with GPUs, and openb's pods.
 
 The parallel machine's jobs are drawn after Lublin and Feitelson, "The workload on parallel supercomputers: modeling
 the characteristics of rigid jobs", JPDC 63 (2003), and written in the form SWF: sizes are mostly powers of two, the
@@ -16,12 +16,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.expected_starts.gpu_jobs import PER_NODE, write_gpu_jobs
 from poseidon.simulate.scenario.document import Scenario, check_scenario
+from poseidon.simulate.workloads.clusters import GPU
 from poseidon.simulate.workloads.openb import NODES, PODS
 
 LEAST_NODES = 2
@@ -133,10 +135,34 @@ def read_openb(size: Size) -> Scenario:
 OPENB_SINCE = 116 * 86400.0
 """Seconds after which 99 of 100 pods of openb came."""
 
-WORKLOADS: Mapping[str, Callable[[Size], Scenario]] = MappingProxyType(
-    {"generated": draw_generated, "parallel": draw_parallel, "openb": read_openb}
+
+def draw_helios(size: Size) -> Scenario:
+    """Return jobs with GPUs, which are gangs of a pod per node, on 32 nodes of 8 GPUs: 100 % of their capacity."""
+    nodes = max(LEAST_NODES, round(32 * size.scale))
+    write_gpu_jobs(size.folder / "helios.csv", nodes, 1.0, 6 * 86400.0, np.random.default_rng(size.seed))
+    offered = {"cpu": PER_NODE * PER_NODE, "memory": "512Gi", GPU: PER_NODE}
+    pool = {"name": "node", "count": nodes, "allocatable": offered}
+    return _check(size, [pool], {"trace": {"format": "helios", "path": "helios.csv"}}, "240h", "5m")
+
+
+class Workload(NamedTuple):
+    """A kind of cluster."""
+
+    make: Callable[[Size], Scenario]
+    """Draws or reads the work."""
+    hours: tuple[int, int]
+    """From when to when is asked, after the beginning: when many wait, and long before the last arrival."""
+
+
+WORKLOADS: Mapping[str, Workload] = MappingProxyType(
+    {
+        "generated": Workload(draw_generated, (8, 24)),
+        "parallel": Workload(draw_parallel, (12, 36)),
+        "helios": Workload(draw_helios, (24, 72)),
+        "openb": Workload(read_openb, (8, 24)),
+    }
 )
-"""Functions that draw the work, by name."""
+"""The clusters, by name."""
 
 
 def _pool(count: int, cores: int) -> dict[str, Any]:
@@ -144,9 +170,11 @@ def _pool(count: int, cores: int) -> dict[str, Any]:
     return {"name": "node", "count": max(LEAST_NODES, count), "allocatable": offered}
 
 
-def _check(size: Size, pools: list[dict[str, Any]], work: dict[str, Any], horizon: str = "72h") -> Scenario:
+def _check(
+    size: Size, pools: list[dict[str, Any]], work: dict[str, Any], horizon: str = "72h", every: str = "30s"
+) -> Scenario:
     document = {
         "apiVersion": "firmament.io/v1alpha1", "kind": "Simulation", "seed": size.seed, "horizon": horizon,
-        "roundEvery": "30s", "sampleEvery": "24h", "cluster": {"pools": pools}, "workload": work,
+        "roundEvery": every, "sampleEvery": "24h", "cluster": {"pools": pools}, "workload": work,
     }  # fmt: skip
     return check_scenario(document, "workload")

@@ -1,9 +1,10 @@
 """Estimates when the waiting pods of an input will start, by simulating several futures of the cluster.
 
 The run time of a pod is learnt from ended pods of the same workload, mostly from those with equal requests; numbers
-and hashes at the end of names are ignored. If no pod of the same workload has ended, the pod's own statement counts
-(``activeDeadlineSeconds`` or an annotation). A pod that states no run time is taken to run for ever. New pods are
-assumed to arrive as pods did in the last hours.
+and hashes at the end of names are ignored. If no pod of the same workload has ended, a pod that is not started again is
+taken to run as all other such pods do. Without samples, the pod's own statement counts (``activeDeadlineSeconds`` or
+an annotation). A pod that states no run time is then taken to run for ever. New pods are assumed to arrive as pods did
+in the last hours. Intervals become wider where those of earlier answers did not hold.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from poseidon.offline.cluster import build_offline_cluster
 from poseidon.simulate.engine import Clock
 from poseidon.simulate.forecast import DRAWS, MOST_WORK, forecast_starts
 from poseidon.simulate.learning_from_pods import RunFamilies, learn_run_times, look_back, set_beginnings
+from poseidon.simulate.past_forecasts import find_widening, read_past_forecasts, widen
 from poseidon.simulate.presentation import format_span
 from poseidon.simulate.scenario.document import ClusterPart, Scenario
 from poseidon.simulate.setup import assemble
@@ -39,9 +41,12 @@ class ExpectedStart:
     median: float | None
     """The time by which the pod has started in half of the simulated futures, in seconds from now."""
     low: float | None
-    """The pod's earliest start in any of the simulated futures, in seconds from now."""
+    """The pod's earliest start in any of the simulated futures, in seconds from now.
+
+    It is earlier than that if past answers show that intervals are too narrow.
+    """
     high: float | None
-    """The pod's latest start in any of the simulated futures, in seconds from now."""
+    """The pod's latest start in any of the simulated futures, or later, as with ``low``."""
     ahead: float
     """How many seconds the futures were simulated."""
     queue: str = ""
@@ -91,6 +96,10 @@ class ExpectedStarts:
     """Seconds within which these recent pods arrived."""
     ahead: float
     """How many seconds the futures were simulated."""
+    compared: int = 0
+    """Number of earlier answers that were compared with the real starts."""
+    widened: float = 1.0
+    """Factor by which intervals are wider than those of the simulated futures."""
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return the expected starts as JSON objects, for programs."""
@@ -114,17 +123,20 @@ def expect_starts(
     past = look_back(manifests, cluster, simulation, run_times, families, now)
     set_beginnings(simulation, pods, now)
     found = forecast_starts(simulation, run_times, past, horizon=HORIZON, work=work)
+    told = read_past_forecasts(manifests.pods, now)
+    factor = find_widening(told)
+    lows, highs = widen(found.low, found.median, found.high, factor)
     starts = [
         ExpectedStart(
             simulation.uids[task],
             _round(median),
             _round(low),
-            _round(high),
+            _round(high if high <= found.ahead else np.inf),
             round(found.ahead, 1),
             simulation.kinds.classes[int(simulation.tasks.work.template[task])].queue,
         )
         for task, median, low, high in zip(
-            *(column.tolist() for column in (found.tasks, found.median, found.low, found.high)), strict=True
+            *(column.tolist() for column in (found.tasks, found.median, lows, highs)), strict=True
         )
     ]
     learnt = sum(family in run_times.learnt for family in run_times.family.tolist())
@@ -134,7 +146,7 @@ def expect_starts(
     )
     return ExpectedStarts(
         tuple(sorted(starts, key=lambda each: each.pod)), learnt, known - learnt, len(pods) - known,
-        len(past.template), past.window, round(found.ahead, 1),
+        len(past.template), past.window, round(found.ahead, 1), len(told), factor,
     )  # fmt: skip
 
 
@@ -197,10 +209,16 @@ def start_lines(found: ExpectedStarts) -> list[str]:
     if not found.came:
         others = "as if no further pods came"
     learnt, stated = f"{found.learnt:,} as those of others that have ended", f"{found.stated:,} as they state"
-    return [
+    lines = [
         f"Expected {others}; {futures}.",
         f"Run times of pods: {learnt}, {stated}, {found.unknown:,} endless.",
     ]
+    if found.widened > 1.0:
+        lines.append(
+            f"Intervals are {found.widened:.1f} times as wide as in the futures, since of {found.compared:,} earlier "
+            "answers too many were wrong."
+        )
+    return lines
 
 
 def _format_ahead(seconds: float) -> str:

@@ -36,6 +36,8 @@ MOST_OTHERS = 300
 """The most runs of others that each family reads; if there are more, it reads every second, third and so on."""
 _TOGETHER = 60.0
 """Seconds within which pods of one workload count as created together."""
+_ALL_THAT_END = ("all that end",)
+"""Key of all pods that are not started again once they have ended, whatever their workload."""
 
 
 class Family(NamedTuple):
@@ -47,6 +49,8 @@ class Family(NamedTuple):
     """Run time in seconds that each pod states, infinite if it states none."""
     requests: Hashable
     """Requests of the pods' containers."""
+    ends: bool
+    """Whether a pod of the family is not started again once its containers have ended."""
 
 
 class RunFamilies:
@@ -84,7 +88,8 @@ class _Run(NamedTuple):
 def find_family(pod: Pod) -> Family:
     """Return a pod's family; its workload is named without number (as in train-7 and train-8) or hash."""
     requests = tuple(tuple(sorted(each.resources.requests.items())) for each in pod.spec.containers)
-    return Family(_ENDING.sub("", workload_of(pod)), _find_stated(pod), requests)
+    ends = pod.spec.restart_policy in ("Never", "OnFailure")
+    return Family(_ENDING.sub("", workload_of(pod)), _find_stated(pod), requests, ends)
 
 
 def learn_run_times(
@@ -97,7 +102,8 @@ def learn_run_times(
     A few runs of a family tell little. Other pods of the family's workload count as well if they state the same run
     time; all of them together count as ``OTHERS`` runs. If no pod of the family has ended, each of the other pods
     counts fully. If none of the other pods with the same stated run time has ended either, all pods of the workload
-    count. Pods of a gang that began together count as one run, because they also end together.
+    count. If no pod of the workload has ended, and its pods are not started again once they have ended, all pods count
+    that are not started again. Pods of a gang that began together count as one run, because they also end together.
     """
     mine = list(pods)
     families_of_mine = np.array([families.find(pod) for pod in mine], dtype=np.int64)
@@ -126,7 +132,7 @@ def _learn_by_family(
     ``found`` has runs by key of ``_list_kin``, and by pod or gang.
 
     If no pod of a family has ended, the family shares the run times of all pods of its workload that state the same
-    run time, or else those of its workload.
+    run time, or else those of its workload, or else those of all pods that are not started again.
     """
     shared: dict[Hashable, PastRuns | None] = {}
     samples: dict[Hashable, list[Hashable]] = {}
@@ -150,9 +156,13 @@ def _learn_by_family(
     return learnt
 
 
-def _list_kin(family: Family) -> tuple[Hashable, Hashable, Hashable]:
-    """Return three keys: a family, all pods of its workload that state the same run time, and its workload."""
-    return family, family[:2], family.workload
+def _list_kin(family: Family) -> tuple[Hashable, ...]:
+    """Return keys: a family, all pods of its workload that state the same run time, and its workload.
+
+    If the family's pods are not started again once they have ended, the last key stands for all such pods.
+    """
+    kin: tuple[Hashable, ...] = family, family[:2], family.workload
+    return (*kin, _ALL_THAT_END) if family.ends else kin
 
 
 def _collect_runs(own: Sequence[_Run], others: Sequence[_Run]) -> PastRuns:

@@ -2,7 +2,8 @@
 
 A pod asks by having the annotation `ASKS`. The answer is a JSON object in the annotation `EXPECTED`, with RFC 3339
 times: ``{"computed", "median", "earliest", "latest", "lookedAhead"}``. A time is null if the pod does not start
-within the seconds of ``lookedAhead``. A pod that has got its node keeps the last answer.
+within the seconds of ``lookedAhead``. A pod that has got its node keeps the last answer. The first answer
+stays in the annotation `FIRST_EXPECTED`, so that later answers can be compared with the real starts.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from poseidon.manifests.loader import Manifests
 from poseidon.pods.tasks import get_qualified_name
 from poseidon.rescheduling.cluster_access import ClusterAccess
 from poseidon.simulate.expected_starts import ExpectedStart
+from poseidon.simulate.past_forecasts import FIRST_EXPECTED
 
 ASKS = "firmament.io/tell-start"
 """Annotation of a pod that asks for its expected start, with the value "true"."""
@@ -58,9 +60,11 @@ async def annotate_starts(
         pod = await access.pod(namespace, name)
         if pod is None or not _asks(pod):
             continue
+        answer = describe_start(start, now)
+        first = pod.metadata.annotations.get(FIRST_EXPECTED, answer)
         try:
             await access.annotate(
-                PodRef(pod.metadata.uid, namespace, name), {EXPECTED: describe_start(start, now)}
+                PodRef(pod.metadata.uid, namespace, name), {EXPECTED: answer, FIRST_EXPECTED: first}
             )
         except ApiError as error:
             if not (error.not_found or error.replaced):

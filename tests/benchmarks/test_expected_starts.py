@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.expected_starts.gpu_jobs import LONGEST, draw_gpu_jobs, write_gpu_jobs
 from benchmarks.expected_starts.moments import Sample, choose_questions, choose_tasks
 from benchmarks.expected_starts.tables import expected_starts_sheets, find_coverage, find_error
 from benchmarks.expected_starts.truth import Moment
+from poseidon.simulate.scenario.document import Trace
+from poseidon.simulate.workloads.clusters import read_helios
 
 
 def moment(now: float, waiting: list[int]) -> Moment:
@@ -40,7 +45,7 @@ def test_no_pod_is_asked_twice_and_moments_are_spread(
 ) -> None:
     given_moments = [moment(900.0 * place, sorted(each)) for place, each in enumerate(waits)]
     found = choose_questions(
-        given_moments, np.zeros(21, dtype=np.int64), Sample(moments, answers, 0, 1), seed=1
+        given_moments, np.zeros(21, dtype=np.int64), Sample(moments, answers, (0, 1)), seed=1
     )
     assert len(found) <= moments
     asked = [task for each in found for task in each.asked.tolist()]
@@ -91,3 +96,26 @@ def test_the_table_has_errors_of_the_wait_and_coverage_by_cluster() -> None:
         ["one", "2", "3", "3", "2", "10%", "+10%", "67%", "67, - %", "2.0"],
         ["two", "0", "0", "0", *["-"] * 6],
     ]
+
+
+def test_jobs_with_gpus_are_as_those_of_helios() -> None:
+    gpus, runs = draw_gpu_jobs(100_000, 64, np.random.default_rng(1))
+    assert np.median(gpus) == 1.0
+    assert gpus.mean() == pytest.approx(3.7, rel=0.1)
+    assert set(gpus.tolist()) == {2**power for power in range(7)}
+    assert np.median(runs) == pytest.approx(206.0, rel=0.1)
+    assert runs.max() == LONGEST
+    assert np.median(runs[gpus == 64]) > 3.0 * np.median(runs[gpus == 1]), "large jobs run longer"
+    assert draw_gpu_jobs(1000, 16, np.random.default_rng(1))[0].max() == 16
+
+
+def test_the_written_jobs_fill_the_cluster_from_the_beginning(tmp_path: Path) -> None:
+    path, horizon = tmp_path / "jobs.csv", 10 * 86400.0
+    write_gpu_jobs(path, 32, 1.0, horizon, np.random.default_rng(2))
+    work, nodes = read_helios(path, Trace(format="helios", path=path.name))
+    assert not nodes
+    first = work.arrival == work.arrival.min()
+    held = sum(8.0 if "gpu-8" in work.templates[kind].name else 4.0 for kind in work.template[first].tolist())
+    assert 0.5 < held / (32 * 8) < 2.0, "about as much as there is"
+    assert work.arrival.max() - work.arrival.min() == pytest.approx(horizon, rel=0.02)
+    assert {each.manifest["spec"]["restartPolicy"] for each in work.templates} == {"Never"}

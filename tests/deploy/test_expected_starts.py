@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from poseidon.cli import main
 from poseidon.commands.tell_starts import tell_starts
 from poseidon.kube.api.metadata import seconds
+from poseidon.simulate.past_forecasts import FIRST_EXPECTED
 from poseidon.simulate.start_annotations import ASKS, EXPECTED
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from tests.deploy.installation import installed
@@ -26,18 +27,21 @@ def waiting(name, *, asks=True, cpu="2"):
     return made
 
 
+EARLIER = '{"computed":"2026-01-01T00:00:00Z","median":null,"earliest":null,"latest":null,"lookedAhead":60}'
+
+
 def running(name, for_seconds):
     made = pod(name, cpu="4", nodeName="n1", activeDeadlineSeconds=for_seconds)
     made["status"] = {"phase": "Running"}
     return made
 
 
-def answers_in(made):
+def answers_in(made, annotation=EXPECTED):
     """Return the expected start that each pod has been told, by name."""
     notes = {
         each["metadata"]["name"]: each["metadata"].get("annotations", {}) for each in made.listed("pods")
     }
-    return {name: json.loads(each[EXPECTED]) for name, each in notes.items() if EXPECTED in each}
+    return {name: json.loads(each[annotation]) for name, each in notes.items() if annotation in each}
 
 
 async def test_its_account_tells_those_that_ask_and_may_do_nothing_more(tmp_path):
@@ -49,6 +53,7 @@ async def test_its_account_tells_those_that_ask_and_may_do_nothing_more(tmp_path
             waiting("quiet", asks=False),
             running("first", 600),
         ]
+        pods[1]["metadata"]["annotations"][FIRST_EXPECTED] = EARLIER
         made.create([full_node("n1"), *pods])
         await made.cluster.start()
         token = made.cluster.accounts.issue("poseidon", "start-teller", 600.0)[0]
@@ -73,6 +78,9 @@ async def test_its_account_tells_those_that_ask_and_may_do_nothing_more(tmp_path
         assert computed < earliest <= median <= latest < computed + 700
         assert answers["large"]["median"] is answers["large"]["earliest"] is None
         assert answers["large"]["lookedAhead"] > 600
+        assert answers_in(made, FIRST_EXPECTED) == {"told": told, "large": json.loads(EARLIER)}, (
+            "the first stays"
+        )
         used = {(each.group, each.resource, each.verb) for each in made.cluster.access.used[ACCOUNT]}
         assert used == rights_of("poseidon-start-teller", "expected-starts")
 

@@ -45,7 +45,7 @@ class Job(NamedTuple):
 
 
 def gather_jobs(jobs: Iterable[Job], first: int | None) -> tuple[Work, tuple[dict[str, Any], ...]]:
-    """Return the work of jobs, up to about ``first`` tasks, and no nodes."""
+    """Return the work of jobs, up to about ``first`` tasks, and no nodes. Pods are not started again."""
     known: dict[tuple[tuple[tuple[str, str], ...], int], int] = {}
     templates: list[WorkTemplate] = []
     kept, count = [], 0
@@ -56,7 +56,7 @@ def gather_jobs(jobs: Iterable[Job], first: int | None) -> tuple[Work, tuple[dic
             made = plain_template(
                 "-".join(f"{name}-{amount}" for name, amount in job.asks).lower(), dict(job.asks)
             )
-            made.manifest["spec"]["priority"] = job.priority
+            made.manifest["spec"] |= {"priority": job.priority, "restartPolicy": "Never"}
             templates.append(made)
         kept.append((job, known[key]))
         count += job.tasks

@@ -241,6 +241,22 @@ def test_sizes_of_which_no_pod_has_succeeded_share_what_is_known_of_their_worklo
     assert drawn.known[families.find(pods[1])] is drawn.known[families.find(pods[2])]
 
 
+def test_workloads_of_which_none_has_ended_run_as_others_if_they_end(tmp_path: Path) -> None:
+    """Three pods ran five minutes each; one of a workload that nobody has seen before has run for three."""
+    known = [
+        of_job(f"work-{number}", ended(f"e-{number}", 300, restartPolicy="Never")) for number in range(3)
+    ]
+    other = ended("d-1", 7200, restartPolicy="Always")
+    for policy, starts_at_all in (("Never", True), ("OnFailure", True), ("Always", False)):
+        new = running("new", "2026-01-01T00:57:00Z", cpu=4, restartPolicy=policy)
+        objects = [node("n1"), *known, of_job("daemon", other), of_job("fresh", new), pod("next", cpu=4)]
+        low, median, high = starts(tmp_path, objects)["shop/next"]
+        assert (low is not None) is (median is not None) is starts_at_all
+        if median is not None:
+            assert 100.0 <= median <= 300.0
+            assert high is None or high < 7200.0, "pods that are started again tell nothing"
+
+
 def test_pods_of_a_gang_count_as_one_run() -> None:
     """Eight pods of a gang ran an hour together, three single pods a minute; the gang runs until its last pod ends."""
     key = "gang.scheduling.koordinator.sh"

@@ -101,3 +101,13 @@ def test_a_start_for_programs():
         "lookedAhead": 3600.0,
     }
     assert len(ALL.as_json()) == 4
+
+
+def test_wider_intervals_are_said_to_be_wider():
+    as_simulated, wider = (
+        start_lines(ExpectedStarts((), 1, 0, 0, 0, 0.0, 3600.0, 34, factor)) for factor in (1.0, 1.62)
+    )
+    assert wider[:-1] == as_simulated
+    assert wider[-1] == (
+        "Intervals are 1.6 times as wide as in the futures, since of 34 earlier answers too many were wrong."
+    )
