@@ -20,6 +20,7 @@ from firmament.core.commit.current_limits import limits_now
 from firmament.core.commit.evictions import evict, withdraw
 from firmament.core.commit.kept_room import keep_room
 from firmament.core.commit.placements import PlacementDeltas, assume_placements, list_decided_rows
+from firmament.core.commit.strict_order import withdraw_passing
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.diagnosis.pending_reasons import pending_reasons
 from firmament.core.events import BindingReport, Event, TasksBound
@@ -303,7 +304,10 @@ class Scheduler(ClusterQuestions):
 
         Return the placements, their deltas, the messages to waiting tasks, and the number of these tasks.
         """
-        cluster, rows, assignments = self._cluster, self._static_rows, placement.assignments
+        cluster, rows = self._cluster, self._static_rows
+        assignments, evictions, self._requeue.strict_heads.passed = withdraw_passing(
+            cluster, snapshot, placement.assignments, placement.evictions
+        )
         context, limits = self._profile.context, None
         if cluster.version != snapshot.version:
             limits = limits_now(context, snapshot, assignments)
@@ -312,28 +316,24 @@ class Scheduler(ClusterQuestions):
             self._requeue.moves.begin(cluster)
         placed = assume_placements(context, snapshot, assignments, limits)
         deltas = self._requeue.moves.finish(cluster, snapshot) if may_move else []
-        evicting, lost = list[Delta](), np.empty(0, dtype=np.int64)
-        if placement.evictions:
-            evicting, lost = evict(context, snapshot, assignments, placement.evictions, self._clock())
-        deltas += evicting
+        evicting, lost = evict(context, snapshot, assignments, evictions, self._clock())
         date_assumptions(cluster, self._clock())
         pending, unscheduled = np.empty(0, dtype=np.int64), list[Unscheduled]()
         if len(placed) < len(snapshot.tasks):
             pending, unscheduled = pending_reasons(context, snapshot, assignments, placement.shortages)
         if snapshot.gangs:
             self._requeue.gangs.note_tried(cluster, snapshot.gangs, snapshot.problem.gang, snapshot.members)
-        helped = frozenset(snapshot.cls[np.unique(assignments.cls)].tolist())
-        self._requeue.activate(helped)
+        self._requeue.activate(frozenset(snapshot.cls[np.unique(assignments.cls)].tolist()))
         idle = np.setdiff1d(pending, lost)
         if len(idle):  # The list of decided rows may have a hundred thousand entries.
             mark_unschedulable(cluster, np.setdiff1d(idle, list_decided_rows(snapshot.members, assignments)))
         reservations = self._requeue.reservations
         held = reservations.held or reservations.gangs.held
-        if (placed or deltas) and (held or cluster.tasks.any_unschedulable):
+        if (placed or deltas or evicting) and (held or cluster.tasks.any_unschedulable):
             reservations.count_round(cluster, self._clock())
         left = np.unique(cluster.tasks.cls[cluster.tasks.in_state(TaskPhase.PENDING)]).tolist()
         rows.keep_only({cluster.classes.rows[cls].shape for cls in left})  # No waiting task uses others.
-        return placed, deltas, unscheduled, len(pending)
+        return placed, deltas + evicting, unscheduled, len(pending)
 
     def _carry_out(self, direct: PlacedDirectly) -> tuple[PlacementDeltas, int]:
         """Apply placements that were found without a snapshot; return them, and the number of tasks that got none."""

@@ -18,6 +18,7 @@ from firmament.core.queue.reservations import Reservations
 from firmament.core.requeue.queueing_hints import FeasibleMachines, requeue
 from firmament.core.requeue.renomination import Renominations
 from firmament.core.requeue.set_aside import SetAside
+from firmament.core.requeue.strict_heads import StrictHeads
 from firmament.core.requeue.turns import RoundTurns
 from firmament.core.results import Delta, Unscheduled
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks, GangLifecycle
@@ -61,6 +62,7 @@ class Requeue:
         self._stale_reasons = StaleReasons(options.refresh_seconds)
         self._given_up: list[Delta] = []
         self._turns = RoundTurns()
+        self.strict_heads = StrictHeads()
 
     # --- beginning and end of rounds -----------------------------------------------------------------------------
 
@@ -95,6 +97,8 @@ class Requeue:
             waiting = np.append(waiting, cluster.promises.list_called(cluster, waiting))
         if self.evictions.under_way:
             waiting = np.append(waiting, self.moves.list_called(cluster))
+        if only is None:
+            waiting = self.strict_heads.call(cluster, waiting, now)
         if self.set_aside.why or only is not None:
             waiting = self.set_aside.choose(cluster, waiting, only)
         called = waiting
@@ -104,7 +108,7 @@ class Requeue:
         if self.profiles.several:
             waiting = self.profiles.choose_profile(waiting)
         if only is None:
-            waiting = self.budgets.choose(waiting)
+            waiting = self.strict_heads.keep_order(called, self.budgets.choose(waiting))
         if self.evictions.under_way and len(waiting) < len(called):
             self.moves.postpone(np.setdiff1d(called, waiting))
         if only is not None:
@@ -133,12 +137,13 @@ class Requeue:
         unscheduled = self.gangs.take_messages(cluster) if cluster.jobs.had_gangs else []
         if self.set_aside.untold:
             unscheduled += self.set_aside.take_notices(cluster)
-        return first, unscheduled
+        return first, unscheduled + self.strict_heads.take_notices()
 
     def round_closed(self) -> None:
         """Record that a round has taken effect."""
         cluster = self._cluster
         self._stale_reasons.round_closed(cluster)
+        self.strict_heads.round_closed(cluster, self._clock())
         if cluster.restarts.by_uid:
             for machine in cluster.restarts.note_taken(cluster.tasks, cluster.machines):
                 cluster.mark(machine)
@@ -168,6 +173,7 @@ class Requeue:
         if self._costly.refresh():
             self.gangs.keep_unschedulable(cluster, self._clock())
         self.activate()
+        self.strict_heads.requeue_freed(cluster, self._clock())
         if self.evictions.under_way:
             self.moves.note_changes(cluster, self._feasible)
         return held

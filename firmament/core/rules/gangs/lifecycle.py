@@ -23,9 +23,9 @@ from firmament.core.rules.gangs.least_room import list_lacking_resources
 from firmament.core.rules.gangs.members import (
     Surplus,
     count_by_group,
-    count_missing_beside,
     count_missing_members,
     find_progress,
+    lacks_members,
     list_able_members,
 )
 from firmament.core.rules.quotas.compilation import needs_one_flavor
@@ -202,15 +202,9 @@ class GangLifecycle:
         for job_id, status in self._statuses.items():
             job = cluster.jobs.gang(job_id) if status.withheld else None
             # A gang that has changed may be complete now, so its members stay in the queue.
-            if job is not None and job_id not in cluster.jobs.changed:
-                able = list_able_members(cluster, job, now)
-                lacks = (
-                    count_missing_beside(cluster, job, able)
-                    if job.groups
-                    else count_missing_members(cluster, job) - len(able)
-                )
-                if lacks > 0:
-                    hold_back(cluster, able)
+            may_be_complete = job_id in cluster.jobs.changed
+            if job is not None and not may_be_complete and lacks_members(cluster, job, now):
+                hold_back(cluster, list_able_members(cluster, job, now))
 
     # --- after a round -------------------------------------------------------------------------------------------
 

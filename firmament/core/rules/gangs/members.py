@@ -146,6 +146,14 @@ def list_able_members(cluster: Cluster, job: Job, now: float) -> list[int]:
     return members[able & (tasks.not_before[members] <= now)].tolist()
 
 
+def lacks_members(cluster: Cluster, job: Job, now: float) -> bool:
+    """Return whether a gang has fewer members that can be tried than it needs, beside those that have places."""
+    able = list_able_members(cluster, job, now)
+    if job.groups:
+        return count_missing_beside(cluster, job, able) > 0
+    return count_missing_members(cluster, job) > len(able)
+
+
 def count_members(cluster: Cluster, job_id: str) -> tuple[int, int, int]:
     """Return how many members of a job are bound and staying, assumed and staying, and asked to leave."""
     tasks = cluster.tasks
@@ -320,10 +328,15 @@ def hold_back_decisions(
         tasks = cluster.tasks
         of = [(tasks.job[row], name_group(cluster, row)) for row in guests.tolist()]
         kept = np.array([each not in going for each in of], dtype=np.bool_)
+    return drop_decisions(decided, kept), kept
+
+
+def drop_decisions(decided: Sequence[PreemptionDecision], kept: Bool) -> list[PreemptionDecision]:
+    """Return the decisions that are ``kept`` (bool[N]), with victims of others that they need too."""
     left = [each for each, keep in zip(decided, kept.tolist(), strict=True) if keep]
     for index in np.flatnonzero(~kept).tolist():
         _reassign_victims(decided[index], left)
-    return left, kept
+    return left
 
 
 def _find_leaving_gangs(

@@ -82,6 +82,11 @@ class StatedQuotas:
         return {quota.name: row for row, quota in enumerate(self.nodes)}
 
     @cached_property
+    def any_strict(self) -> bool:
+        """Whether some quota without fault places its tasks strictly in their order."""
+        return any(quota.strict for quota in self.nodes)
+
+    @cached_property
     def columns(self) -> dict[tuple[str, str], int]:
         """The column of each (flavor, resource) pair that some quota states."""
         stated = {

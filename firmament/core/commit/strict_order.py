@@ -1,0 +1,103 @@
+"""Withdraws places of tasks that have passed others of their StrictFIFO queue in a round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.flow.problem import Assignments
+from firmament.core.preemption.problem import PreemptionDecision
+from firmament.core.queue.importance import Importance
+from firmament.core.ranks import rank
+from firmament.core.rules.gangs.members import drop_decisions
+from firmament.core.rules.quotas.strict_queues import find_strict_queues
+from firmament.core.snapshot.snapshot import Snapshot
+from firmament.core.state.cluster import Cluster
+
+
+def withdraw_passing(
+    cluster: Cluster, snapshot: Snapshot, placed: Assignments, evictions: Sequence[PreemptionDecision]
+) -> tuple[Assignments, Sequence[PreemptionDecision], frozenset[str]]:
+    """Return a round's decisions without those for tasks that come after a waiting one in their strict queue.
+
+    Also returns the queues in which there were such tasks. The order in a queue: the more important task comes first,
+    then the older one; a gang is where its first task is, and loses all of its places or none. The machines of
+    withdrawn places are marked as changed. Rounds with rules between tasks stay as they are, as there a task may have
+    its place because of another one.
+    """
+    queue_of = find_strict_queues(cluster, snapshot.cls.tolist())
+    passed = frozenset[str]()
+    if not queue_of or snapshot.problem.rules.counters:
+        return placed, evictions, passed
+    names = sorted({*queue_of.values()})
+    number_of = {name: number for number, name in enumerate(names)}
+    queue = np.array([number_of.get(queue_of.get(row, ""), -1) for row in snapshot.cls.tolist()])
+    order = _Order(cluster, snapshot, queue)
+    served = _count_served(snapshot, placed, evictions)
+    while True:
+        kept, now_passed = order.count_kept(served, len(names))
+        if not now_passed:
+            break
+        passed |= {names[number] for number in now_passed}
+        served = kept
+    if not passed:
+        return placed, evictions, passed
+    tasks = placed.tasks()
+    stays = rank(tasks.cls) < served[tasks.cls]
+    for machine in np.unique(tasks.machine[~stays]).tolist():
+        cluster.mark(snapshot.machine_names[machine])
+    left = served - placed.count_per_class(len(served)).clip(max=served)
+    cls = np.array([each.cls for each in evictions], dtype=np.int64)
+    return tasks.select(stays), drop_decisions(evictions, rank(cls) < left[cls]), passed
+
+
+def _count_served(snapshot: Snapshot, placed: Assignments, evictions: Sequence[PreemptionDecision]) -> Int64:
+    """Return how many tasks of each class get places, or have others evicted: int64[C]."""
+    classes = len(snapshot.members)
+    come = np.bincount(np.array([each.cls for each in evictions], dtype=np.int64), minlength=classes)
+    return placed.count_per_class(classes) + come
+
+
+class _Order:
+    """The order of the tasks of strict queues in a round.
+
+    ``queue``: int64[C], the number of each class's queue, -1 for none.
+    """
+
+    def __init__(self, cluster: Cluster, snapshot: Snapshot, queue: Int64) -> None:
+        problem, tasks = snapshot.problem, cluster.tasks
+        self._gang = problem.gang if len(problem.gang) else np.full(problem.classes, -1, dtype=np.int64)
+        self._need = problem.gang_need
+        of = [(cls, rows) for cls, rows in enumerate(snapshot.members) if queue[cls] >= 0]
+        rows = np.concatenate([rows for _, rows in of])
+        self._cls = np.repeat([cls for cls, _ in of], [len(rows) for _, rows in of])
+        self._place = rank(self._cls)
+        self._queue = queue[self._cls]
+        importance = Importance.from_tasks(tasks).order(tasks.priority[rows], tasks.group_priority[rows])
+        turn = np.empty(len(rows), dtype=np.int64)
+        turn[np.lexsort((tasks.sequence[rows], tasks.created[rows], -importance))] = np.arange(len(rows))
+        in_gang = self._gang[self._cls]
+        first = np.full(len(self._need) + 1, len(rows), dtype=np.int64)
+        np.minimum.at(first, in_gang, turn)
+        self._turn = np.where(in_gang >= 0, first[in_gang], turn)
+
+    def count_kept(self, served: Int64, queues: int) -> tuple[Int64, list[int]]:
+        """Return for how many of the ``served`` tasks of each class nobody waits before them (int64[C] each), and the
+        queues in which somebody has been passed.
+        """
+        gets = self._place < served[self._cls]
+        in_gang = self._gang[self._cls]
+        counts = np.zeros(len(self._need) + 1, dtype=np.int64)
+        np.add.at(counts, self._gang, served)
+        complete: Bool = np.append(counts[:-1] >= self._need, False)
+        waits = ~gets & ~complete[in_gang]
+        first = np.full(queues, len(gets), dtype=np.int64)
+        np.minimum.at(first, self._queue[waits], self._turn[waits])
+        passing = gets & (self._turn > first[self._queue])
+        kept = served.copy()
+        np.subtract.at(kept, self._cls[passing], 1)
+        gangs = np.unique(in_gang[passing])
+        kept[np.isin(self._gang, gangs[gangs >= 0])] = 0
+        return kept, np.unique(self._queue[passing]).tolist()

@@ -1,0 +1,192 @@
+"""Keeps the order of StrictFIFO queues: nobody gets a place before the first of its queue that waits, the *head*.
+
+A round places many tasks of a queue at once, in about the order of their age. If one of them has passed another that
+got no place, its place is withdrawn (``firmament.core.commit.strict_order``), and the next round tries the head of the
+queue alone. While a head waits for a change in the cluster, so do all tasks behind it: those that come later, and those
+that the change could help, have no rounds. Once the head has its place, or is gone, they are tried again.
+
+As in Kueue, a workload that backs off holds up nobody, nor does one that its queue never admits.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cost_models.interface import Bool, Int64
+from firmament.core.queue.importance import Importance
+from firmament.core.results import Unscheduled
+from firmament.core.rules.gangs.members import lacks_members
+from firmament.core.rules.quotas.strict_queues import find_strict_queues, has_strict_queues
+from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import TaskPhase
+from firmament.core.state.waiting import activate, hold_back, tell
+
+
+class _Waiting(NamedTuple):
+    """Tasks of strict queues that wait and may be tried, queue by queue, in their order."""
+
+    rows: Int64
+    """Their rows, int64[N]."""
+    queue: Int64
+    """The number of each task's queue, int64[N]."""
+    names: list[str]
+    """The queues by number."""
+    heads: Int64
+    """The row of the first task of each queue, int64[len(names)]."""
+
+
+_NONE = np.empty(0, dtype=np.int64)
+_NOBODY = _Waiting(_NONE, _NONE, [], _NONE)
+
+
+class StrictHeads:
+    """Remembers behind which heads the tasks of strict queues wait."""
+
+    def __init__(self) -> None:
+        self._tried_in_vain: dict[str, int] = {}
+        """By queue, the head (number of its submission) that a round has tried before all others, in vain."""
+        self.passed: frozenset[str] = frozenset()
+        """The queues in which the last round had placed a task before the head."""
+        self._alone: frozenset[str] = frozenset()
+        """The queues of which only the head takes part in the present round."""
+        self._called = np.empty(0, dtype=np.int64)
+        """The tasks that are called for the present round, by the number of their submission."""
+        self._waiting, self._turn = _NOBODY, np.empty(0, dtype=np.int64)
+        """The tasks of strict queues that wait as the present round begins, and the turn of each."""
+        self._untold: dict[str, list[str]] = {}
+
+    def requeue_freed(self, cluster: Cluster, now: float) -> None:
+        """Requeue the tasks of strict queues whose head has its place, or is gone. ``now``: seconds since the epoch."""
+        if not has_strict_queues(cluster) or not cluster.tasks.any_unschedulable:
+            return
+        waiting, tasks = _find_waiting(cluster, now), cluster.tasks
+        known = set(waiting.names)
+        self._tried_in_vain = {name: head for name, head in self._tried_in_vain.items() if name in known}
+        freed = [
+            tasks.unschedulable[head] and self._tried_in_vain.get(name) != tasks.sequence[head]
+            for name, head in zip(waiting.names, waiting.heads.tolist(), strict=True)
+        ]
+        if any(freed):
+            activate(cluster, waiting.rows[np.array(freed, dtype=np.bool_)[waiting.queue]])
+
+    def call(self, cluster: Cluster, called: Int64, now: float) -> Int64:
+        """Return the ``called`` tasks (rows) without those that wait behind another one, and with the heads they need.
+
+        A head in a gang comes with the gang's other tasks of its queue. Heads are requeued; tasks that have to wait
+        behind another one become unschedulable.
+        """
+        self._alone, self._called, self._waiting = frozenset(), called[:0], _NOBODY
+        passed, self.passed = self.passed, frozenset()
+        if not has_strict_queues(cluster) or not len(called):
+            return called
+        waiting = self._waiting = _find_waiting(cluster, now)
+        turn = self._turn = _find_turns(cluster, waiting)
+        takes_part, last = self._find_last(waiting.rows, called)
+        head = np.searchsorted(waiting.queue, np.arange(len(waiting.names)))
+        concerned = np.isin(np.arange(len(waiting.names)), waiting.queue[takes_part])
+        # If the last round withdrew places, all queues take part with their heads alone: so nobody can pass again, and
+        # queues that take each other's room by turns come to rest.
+        alone = concerned & ((last == head) | bool(passed))
+        last[alone] = head[alone]
+        behind = np.intersect1d(waiting.rows[turn > last[waiting.queue]], called)
+        heads = waiting.rows[alone[waiting.queue] & (turn == head[waiting.queue])]
+        self._explain(cluster, waiting, last, behind)
+        hold_back(cluster, behind)
+        activate(cluster, heads)
+        called = np.union1d(np.setdiff1d(called, behind), heads)
+        self._alone = frozenset(waiting.names[number] for number in np.flatnonzero(alone).tolist())
+        self._called = cluster.tasks.sequence[called]
+        return called
+
+    def _find_last(self, rows: Int64, called: Int64) -> tuple[Bool, Int64]:
+        """Return which of the waiting tasks are ``called``, or in a gang of which some are: bool[N].
+
+        Also returns, for each queue, the turn of the first of ``rows`` that is not: behind it nobody takes part.
+        """
+        waiting, turn = self._waiting, self._turn
+        takes_part: Bool = np.isin(waiting.rows, called)
+        takes_part |= np.isin(turn, turn[takes_part])
+        last = np.full(len(waiting.names), len(turn), dtype=np.int64)
+        absent = ~takes_part & np.isin(waiting.rows, rows)
+        np.minimum.at(last, waiting.queue[absent], turn[absent])
+        return takes_part, last
+
+    def keep_order(self, called: Int64, chosen: Int64) -> Int64:
+        """Return the ``chosen`` tasks (rows) without those that come after another ``called`` task of their queue.
+
+        ``called``: what ``call`` returned; those that are not chosen wait for a later round.
+        """
+        if len(self._waiting.rows) and len(chosen) < len(called):
+            _, last = self._find_last(called, chosen)
+            chosen = np.setdiff1d(chosen, self._waiting.rows[self._turn > last[self._waiting.queue]])
+        return chosen
+
+    def _explain(self, cluster: Cluster, waiting: _Waiting, last: Int64, behind: Int64) -> None:
+        """Set the messages of tasks (rows) that wait ``behind`` another one; ``last``: its index, by queue."""
+        tasks = cluster.tasks
+        for place in np.flatnonzero(np.isin(waiting.rows, behind)).tolist():
+            row, number = int(waiting.rows[place]), int(waiting.queue[place])
+            before = int(last[number])
+            first = tasks.name[int(waiting.rows[before])]
+            text = f"quota: {waiting.names[number]} admits in strict order, and {first} waits before it"
+            if tasks.message[row] != text:
+                tell(cluster, (row,), text)
+                self._untold.setdefault(text, []).append(tasks.uid[row])
+
+    def take_notices(self) -> list[Unscheduled]:
+        """Return the messages for tasks behind heads that are new since the last call."""
+        untold, self._untold = self._untold, {}
+        return [Unscheduled(tuple(uids), text) for text, uids in untold.items()]
+
+    def round_closed(self, cluster: Cluster, now: float) -> None:
+        """Record which heads a round has tried in vain, once it has taken effect."""
+        if not len(self._called) or not has_strict_queues(cluster):
+            return
+        waiting, tasks = _find_waiting(cluster, now), cluster.tasks
+        sequence = tasks.sequence[waiting.heads]
+        tried = np.isin(sequence, self._called) & tasks.unschedulable[waiting.heads]
+        for name, head, was_tried in zip(waiting.names, sequence.tolist(), tried.tolist(), strict=True):
+            if was_tried and (name in self._alone or name not in self.passed):
+                self._tried_in_vain[name] = head
+
+
+def _find_turns(cluster: Cluster, waiting: _Waiting) -> Int64:
+    """Return the index of each waiting task, or of the first of its gang in its queue: int64[N]."""
+    turn = np.arange(len(waiting.rows))
+    if not cluster.jobs.gangs:
+        return turn
+    first = dict[tuple[int, str], int]()
+    for place, (row, queue) in enumerate(zip(waiting.rows.tolist(), waiting.queue.tolist(), strict=True)):
+        job = cluster.tasks.job[row]
+        if job in cluster.jobs.gangs:
+            turn[place] = first.setdefault((queue, job), place)
+    return turn
+
+
+def _find_waiting(cluster: Cluster, now: float) -> _Waiting:
+    """Return the tasks of strict queues that wait, but not those that back off or are refused, or lack gang members.
+
+    The more important task comes first in its queue, then the older one.
+    """
+    tasks = cluster.tasks
+    rows = tasks.in_state(TaskPhase.PENDING)
+    rows = rows[~tasks.refused[rows] & (tasks.not_before[rows] <= now)]
+    queue_of = find_strict_queues(cluster, np.unique(tasks.cls[rows]).tolist())
+    names = sorted({*queue_of.values()})
+    number_of = {name: number for number, name in enumerate(names)}
+    number = np.full(len(cluster.classes.rows), -1, dtype=np.int64)
+    for cls, name in queue_of.items():
+        number[cls] = number_of[name]
+    rows = rows[number[tasks.cls[rows]] >= 0]
+    if cluster.jobs.gangs:
+        jobs = [tasks.job[row] for row in rows.tolist()]
+        gangs = (cluster.jobs.gang(job) for job in cluster.jobs.gangs.intersection(jobs))
+        lacking = {gang.id for gang in gangs if gang is not None and lacks_members(cluster, gang, now)}
+        rows = rows[np.array([job not in lacking for job in jobs], dtype=np.bool_)]
+    importance = Importance.from_tasks(tasks).order(tasks.priority[rows], tasks.group_priority[rows])
+    queue = number[tasks.cls[rows]]
+    order = np.lexsort((tasks.sequence[rows], tasks.created[rows], -importance, queue))
+    present, first, queue = np.unique(queue[order], return_index=True, return_inverse=True)
+    return _Waiting(rows[order], queue, [names[each] for each in present.tolist()], rows[order][first])
