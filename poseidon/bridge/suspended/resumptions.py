@@ -183,8 +183,8 @@ class Resumptions:
     def take_place(self, record: PodRecord, pod: Pod) -> None:
         """Give a new pod the place of a placeholder of its owner, if one matches the pod."""
         uid = record.task.uid
-        if self._placeholders.find_owner(uid):
-            return
+        if self._placeholders.find_owner(uid) or pod.metadata.deletion_timestamp:
+            return  # a pod that is being deleted is an older one
         key = self._queues.find_workload(uid)
         entry = self._entries.get(self._by_key.get(key, "")) if key is not None else None
         if entry is None or uid in entry.taken or not entry.pods:

@@ -150,6 +150,24 @@ def test_after_a_restart_pods_of_a_suspended_job_are_still_to_leave():
     assert list_leaving(cluster, "b") == [False] * 2
 
 
+def test_after_a_restart_pods_that_are_being_deleted_take_no_places_of_those_to_come():
+    cluster = JobCluster(cpu="16")
+    cluster.create(job("a", 3))
+    cluster.settle()
+    left, *others = cluster.list_pods("a")
+    for pod in others:
+        cluster.remove(pod["metadata"]["uid"])
+    left["metadata"]["deletionTimestamp"] = "2026-01-01T00:10:00Z"
+    cluster.jobs["a"]["spec"]["suspend"] = True
+    cluster.jobs["a"]["metadata"]["generation"] += 1
+    cluster.restart()
+    cluster.remove(left["metadata"]["uid"])
+    cluster.settle()
+    assert not cluster.is_suspended("a")
+    assert len(cluster.places("a")) == 3
+    assert all(cluster.places("a"))
+
+
 def test_after_a_restart_places_are_held_for_pods_that_have_not_come():
     cluster = JobCluster(cpu="16", creates_pods=False)
     cluster.create(job("a", 6))
