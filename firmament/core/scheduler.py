@@ -240,15 +240,8 @@ class Scheduler(ClusterQuestions):
         self, watch: Stopwatch, snapshot: Snapshot | None, direct: PlacedDirectly | None
     ) -> OpenRound:
         self._rounds += 1
-        return OpenRound(
-            self._rounds,
-            snapshot,
-            self._solver,
-            self._passes,
-            watch.seconds(),
-            self._timer,
-            direct,
-        )
+        spent = watch.seconds()
+        return OpenRound(self._rounds, snapshot, self._solver, self._passes, spent, self._timer, direct)
 
     def close_round(self, opened: OpenRound, placement: Placement) -> RoundResult:
         """Apply those decisions that are still valid, and say which tasks stay pending and why."""
@@ -305,9 +298,10 @@ class Scheduler(ClusterQuestions):
         Return the placements, their deltas, the messages to waiting tasks, and the number of these tasks.
         """
         cluster, rows = self._cluster, self._static_rows
-        assignments, evictions, self._requeue.strict_heads.passed = withdraw_passing(
-            cluster, snapshot, placement.assignments, placement.evictions
-        )
+        assignments, evictions = placement.assignments, placement.evictions
+        if QUOTA_RECORD in cluster.records.payloads:
+            assignments, evictions, passed = withdraw_passing(cluster, snapshot, assignments, evictions)
+            self._requeue.strict_heads.passed = passed
         context, limits = self._profile.context, None
         if cluster.version != snapshot.version:
             limits = limits_now(context, snapshot, assignments)
@@ -316,7 +310,9 @@ class Scheduler(ClusterQuestions):
             self._requeue.moves.begin(cluster)
         placed = assume_placements(context, snapshot, assignments, limits)
         deltas = self._requeue.moves.finish(cluster, snapshot) if may_move else []
-        evicting, lost = evict(context, snapshot, assignments, evictions, self._clock())
+        evicting, lost = list[Delta](), np.empty(0, dtype=np.int64)
+        if evictions:
+            evicting, lost = evict(context, snapshot, assignments, evictions, self._clock())
         date_assumptions(cluster, self._clock())
         pending, unscheduled = np.empty(0, dtype=np.int64), list[Unscheduled]()
         if len(placed) < len(snapshot.tasks):

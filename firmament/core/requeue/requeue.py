@@ -15,6 +15,7 @@ from firmament.core.model import TaskClass
 from firmament.core.queue.budgets import Budgets
 from firmament.core.queue.profiles import ProfileChoice
 from firmament.core.queue.reservations import Reservations
+from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.requeue.queueing_hints import FeasibleMachines, requeue
 from firmament.core.requeue.renomination import Renominations
 from firmament.core.requeue.set_aside import SetAside
@@ -97,7 +98,8 @@ class Requeue:
             waiting = np.append(waiting, cluster.promises.list_called(cluster, waiting))
         if self.evictions.under_way:
             waiting = np.append(waiting, self.moves.list_called(cluster))
-        if only is None:
+        ordered = only is None and QUOTA_RECORD in cluster.records.payloads
+        if ordered:
             waiting = self.strict_heads.call(cluster, waiting, now)
         if self.set_aside.why or only is not None:
             waiting = self.set_aside.choose(cluster, waiting, only)
@@ -108,7 +110,9 @@ class Requeue:
         if self.profiles.several:
             waiting = self.profiles.choose_profile(waiting)
         if only is None:
-            waiting = self.strict_heads.keep_order(called, self.budgets.choose(waiting))
+            waiting = self.budgets.choose(waiting)
+        if ordered:
+            waiting = self.strict_heads.keep_order(called, waiting)
         if self.evictions.under_way and len(waiting) < len(called):
             self.moves.postpone(np.setdiff1d(called, waiting))
         if only is not None:
@@ -137,13 +141,16 @@ class Requeue:
         unscheduled = self.gangs.take_messages(cluster) if cluster.jobs.had_gangs else []
         if self.set_aside.untold:
             unscheduled += self.set_aside.take_notices(cluster)
-        return first, unscheduled + self.strict_heads.take_notices()
+        if self.strict_heads.untold:
+            unscheduled += self.strict_heads.take_notices()
+        return first, unscheduled
 
     def round_closed(self) -> None:
         """Record that a round has taken effect."""
         cluster = self._cluster
         self._stale_reasons.round_closed(cluster)
-        self.strict_heads.round_closed(cluster, self._clock())
+        if QUOTA_RECORD in cluster.records.payloads:
+            self.strict_heads.round_closed(cluster, self._clock())
         if cluster.restarts.by_uid:
             for machine in cluster.restarts.note_taken(cluster.tasks, cluster.machines):
                 cluster.mark(machine)
@@ -173,7 +180,8 @@ class Requeue:
         if self._costly.refresh():
             self.gangs.keep_unschedulable(cluster, self._clock())
         self.activate()
-        self.strict_heads.requeue_freed(cluster, self._clock())
+        if QUOTA_RECORD in cluster.records.payloads:
+            self.strict_heads.requeue_freed(cluster, self._clock())
         if self.evictions.under_way:
             self.moves.note_changes(cluster, self._feasible)
         return held

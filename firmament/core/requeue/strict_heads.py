@@ -29,7 +29,7 @@ class _Waiting(NamedTuple):
 
     rows: Int64
     """Their rows, int64[N]."""
-    queue: Int64
+    queue_of: Int64
     """The number of each task's queue, int64[N]."""
     names: list[str]
     """The queues by number."""
@@ -55,7 +55,8 @@ class StrictHeads:
         """The tasks that are called for the present round, by the number of their submission."""
         self._waiting, self._turn = _NOBODY, np.empty(0, dtype=np.int64)
         """The tasks of strict queues that wait as the present round begins, and the turn of each."""
-        self._untold: dict[str, list[str]] = {}
+        self.untold: dict[str, list[str]] = {}
+        """The uids of the tasks behind heads of which nobody has been told yet why they wait, by message."""
 
     def requeue_freed(self, cluster: Cluster, now: float) -> None:
         """Requeue the tasks of strict queues whose head has its place, or is gone. ``now``: seconds since the epoch."""
@@ -69,7 +70,7 @@ class StrictHeads:
             for name, head in zip(waiting.names, waiting.heads.tolist(), strict=True)
         ]
         if any(freed):
-            activate(cluster, waiting.rows[np.array(freed, dtype=np.bool_)[waiting.queue]])
+            activate(cluster, waiting.rows[np.array(freed, dtype=np.bool_)[waiting.queue_of]])
 
     def call(self, cluster: Cluster, called: Int64, now: float) -> Int64:
         """Return the ``called`` tasks (rows) without those that wait behind another one, and with the heads they need.
@@ -84,14 +85,14 @@ class StrictHeads:
         waiting = self._waiting = _find_waiting(cluster, now)
         turn = self._turn = _find_turns(cluster, waiting)
         takes_part, last = self._find_last(waiting.rows, called)
-        head = np.searchsorted(waiting.queue, np.arange(len(waiting.names)))
-        concerned = np.isin(np.arange(len(waiting.names)), waiting.queue[takes_part])
+        head = np.searchsorted(waiting.queue_of, np.arange(len(waiting.names)))
+        concerned = np.isin(np.arange(len(waiting.names)), waiting.queue_of[takes_part])
         # If the last round withdrew places, all queues take part with their heads alone: so nobody can pass again, and
         # queues that take each other's room by turns come to rest.
         alone = concerned & ((last == head) | bool(passed))
         last[alone] = head[alone]
-        behind = np.intersect1d(waiting.rows[turn > last[waiting.queue]], called)
-        heads = waiting.rows[alone[waiting.queue] & (turn == head[waiting.queue])]
+        behind = np.intersect1d(waiting.rows[turn > last[waiting.queue_of]], called)
+        heads = waiting.rows[alone[waiting.queue_of] & (turn == head[waiting.queue_of])]
         self._explain(cluster, waiting, last, behind)
         hold_back(cluster, behind)
         activate(cluster, heads)
@@ -110,7 +111,7 @@ class StrictHeads:
         takes_part |= np.isin(turn, turn[takes_part])
         last = np.full(len(waiting.names), len(turn), dtype=np.int64)
         absent = ~takes_part & np.isin(waiting.rows, rows)
-        np.minimum.at(last, waiting.queue[absent], turn[absent])
+        np.minimum.at(last, waiting.queue_of[absent], turn[absent])
         return takes_part, last
 
     def keep_order(self, called: Int64, chosen: Int64) -> Int64:
@@ -120,24 +121,24 @@ class StrictHeads:
         """
         if len(self._waiting.rows) and len(chosen) < len(called):
             _, last = self._find_last(called, chosen)
-            chosen = np.setdiff1d(chosen, self._waiting.rows[self._turn > last[self._waiting.queue]])
+            chosen = np.setdiff1d(chosen, self._waiting.rows[self._turn > last[self._waiting.queue_of]])
         return chosen
 
     def _explain(self, cluster: Cluster, waiting: _Waiting, last: Int64, behind: Int64) -> None:
         """Set the messages of tasks (rows) that wait ``behind`` another one; ``last``: its index, by queue."""
         tasks = cluster.tasks
         for place in np.flatnonzero(np.isin(waiting.rows, behind)).tolist():
-            row, number = int(waiting.rows[place]), int(waiting.queue[place])
+            row, number = int(waiting.rows[place]), int(waiting.queue_of[place])
             before = int(last[number])
             first = tasks.name[int(waiting.rows[before])]
             text = f"quota: {waiting.names[number]} admits in strict order, and {first} waits before it"
             if tasks.message[row] != text:
                 tell(cluster, (row,), text)
-                self._untold.setdefault(text, []).append(tasks.uid[row])
+                self.untold.setdefault(text, []).append(tasks.uid[row])
 
     def take_notices(self) -> list[Unscheduled]:
         """Return the messages for tasks behind heads that are new since the last call."""
-        untold, self._untold = self._untold, {}
+        untold, self.untold = self.untold, {}
         return [Unscheduled(tuple(uids), text) for text, uids in untold.items()]
 
     def round_closed(self, cluster: Cluster, now: float) -> None:
@@ -158,7 +159,7 @@ def _find_turns(cluster: Cluster, waiting: _Waiting) -> Int64:
     if not cluster.jobs.gangs:
         return turn
     first = dict[tuple[int, str], int]()
-    for place, (row, queue) in enumerate(zip(waiting.rows.tolist(), waiting.queue.tolist(), strict=True)):
+    for place, (row, queue) in enumerate(zip(waiting.rows.tolist(), waiting.queue_of.tolist(), strict=True)):
         job = cluster.tasks.job[row]
         if job in cluster.jobs.gangs:
             turn[place] = first.setdefault((queue, job), place)
