@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from cost_models.interface import Bool, Int64
@@ -18,8 +16,8 @@ from firmament.core.state.cluster import Cluster
 
 
 def withdraw_passing(
-    cluster: Cluster, snapshot: Snapshot, placed: Assignments, evictions: Sequence[PreemptionDecision]
-) -> tuple[Assignments, Sequence[PreemptionDecision], frozenset[str]]:
+    cluster: Cluster, snapshot: Snapshot, placed: Assignments, evictions: tuple[PreemptionDecision, ...]
+) -> tuple[Assignments, tuple[PreemptionDecision, ...], frozenset[str]]:
     """Return a round's decisions without those for tasks that come after a waiting one in their strict queue.
 
     Also returns the queues in which there were such tasks. The order in a queue: the more important task comes first,
@@ -50,10 +48,12 @@ def withdraw_passing(
         cluster.mark(snapshot.machine_names[machine])
     left = served - placed.count_per_class(len(served)).clip(max=served)
     cls = np.array([each.cls for each in evictions], dtype=np.int64)
-    return tasks.select(stays), drop_decisions(evictions, rank(cls) < left[cls]), passed
+    return tasks.select(stays), tuple(drop_decisions(evictions, rank(cls) < left[cls])), passed
 
 
-def _count_served(snapshot: Snapshot, placed: Assignments, evictions: Sequence[PreemptionDecision]) -> Int64:
+def _count_served(
+    snapshot: Snapshot, placed: Assignments, evictions: tuple[PreemptionDecision, ...]
+) -> Int64:
     """Return how many tasks of each class get places, or have others evicted: int64[C]."""
     classes = len(snapshot.members)
     come = np.bincount(np.array([each.cls for each in evictions], dtype=np.int64), minlength=classes)
