@@ -105,6 +105,8 @@ class QuotaOracle(Oracle):
                 continue
             if self._ended.get(owner_of(each.object), started) < started:
                 continue  # Its Job, which alone names the queue, was deleted before who asks could read it.
+            if any(moment > each.bound and state is None for moment, state in self.nodes[each.node]):
+                continue  # Its node has been deleted: the solver forgets its pods, and may not know them yet again.
             long_seen = each.bound <= seen and (each.bound_at or 0.0) <= past
             if each.bound_by == request.client or each.bound <= begun or long_seen:
                 yield each
