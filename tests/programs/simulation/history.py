@@ -53,8 +53,11 @@ from tests.programs.simulation.tree_users import QueuedTreeUsers, TreeUsers
 from tests.programs.simulation.users import Users
 from tests.support.pod_invariants import violations
 
-SETTLED = 120.0
-"""Seconds after the end of all faults by which every pod that can be bound is."""
+SETTLED = 180.0
+"""Seconds after the end of all faults by which every pod that can be bound is.
+
+A gang may wait in vain for evictions that the faults prevented. It gives up, and backs off for up to a minute.
+"""
 
 EMPTIED = 90.0
 """Seconds after the deletion of all pods by which nothing is kept of them."""
