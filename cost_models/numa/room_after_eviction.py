@@ -148,8 +148,10 @@ def _world_without_room(lacking: Int64, given: Int64, parts: Int64) -> bool:
 
 
 class _Worlds:
-    """Searches possible distributions of tasks over zones ("worlds"), largest parts first, for one without a free
-    zone."""
+    """Searches possible distributions of leaving tasks over zones ("worlds") for one after which no zone has room.
+
+    A *part* is what one unit of these tasks, a container or a whole pod, takes exclusively. The largest come first.
+    """
 
     def __init__(
         self, lacking: list[list[int]], given: list[list[int]], parts: list[tuple[int, ...]]
@@ -160,8 +162,10 @@ class _Worlds:
         self._steps = 0
 
     def lacks_room(self, index: int, begin: int) -> bool:
-        """Return whether a world without room exists, given the zones of the parts before ``index``; parts that equal
-        the last one go to zone ``begin`` or later.
+        """Return whether after some distribution of the parts from ``index`` on no zone has room.
+
+        The zones of the parts before ``index`` are given. Of equal parts, a later one is tried only in the zone of the
+        earlier one (``begin``) or in a later zone, as the order of equal parts does not matter.
         """
         self._steps += 1
         if index == len(self._parts) or self._steps > MOST_WORLDS:

@@ -157,7 +157,7 @@ def _encode_any(deltas: Iterable[Delta]) -> bytes:
 
 
 def _encode_plain(uids: Sequence[str], machines: Sequence[str]) -> bytes:
-    """Return the bytes of plain placements, at least one, in the field ``deltas``."""
+    """Encode placements without dependencies or devices as the field ``deltas``; ``uids`` must not be empty."""
     packs = (slice(first, first + _PACK) for first in range(0, len(uids), _PACK))
     return b"".join(_encode_pack(uids[pack], machines[pack]) for pack in packs)
 

@@ -71,7 +71,7 @@ def measure_load(options: LoadOptions, *, progress: Callable[[str], None]) -> di
 
 
 def _add_usage_facts(event: Event) -> Event:
-    """Return the event with the facts that models of use need: creation of tasks, and classes' limits."""
+    """Return the event with what load-aware cost models read: the tasks' creation times and the classes' limits."""
     if isinstance(event, TasksBound):
         return replace(event, assigned=(time.time() - RUNNING_SECONDS,) * len(event.uids))
     if not isinstance(event, ClassDefined):

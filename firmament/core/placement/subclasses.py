@@ -96,7 +96,7 @@ def derive(residual: Residual, parts: list[ClassPart], pinned_up_to: int, *, dea
     base = np.array(shapes.base, dtype=np.int64)
     shape = np.array([bundle.row for bundle in found], dtype=np.int64)
     if shapes.are_all_as_before():
-        # Thousands of queues have as many shapes: in their old order, their rows need not be copied.
+        # With thousands of queues there are thousands of shapes, and copying their rows is slow.
         base, shape = np.arange(len(problem.requests)), base[shape]
     derived = problem.derive(
         counts=np.stack([bundle.counts for bundle in found]),

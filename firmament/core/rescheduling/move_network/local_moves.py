@@ -122,7 +122,7 @@ class LocalMoves:
         return hopes
 
     def _find_best(self, home: int) -> _LocalMove:
-        """Return the most profitable step of a home's tasks; a gain of 0 means that there is none."""
+        """Return the most profitable move of a task that is now at ``home``; a gain of 0 means that there is none."""
         row = int(self._problem.home_row[home])
         cost = self._costs(home)
         roomy = self._has_room(row)

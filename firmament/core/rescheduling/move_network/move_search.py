@@ -204,7 +204,7 @@ class _MoveGeneration:
         return eager
 
     def _worth(self, prices: Int64) -> Int64:
-        """Return the cost below which a place would pay for some task of each row: int64[R]."""
+        """Return for each row the cost below which moving there is worthwhile for at least one task: int64[R]."""
         most = np.full(self._problem.row_count, -FAR)
         np.maximum.at(most, self._problem.home_row, self._compute_paid(prices))
         return most
