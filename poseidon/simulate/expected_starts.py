@@ -21,7 +21,7 @@ from poseidon.offline.cluster import build_offline_cluster
 from poseidon.simulate.engine import Clock
 from poseidon.simulate.forecast import DRAWS, MOST_WORK, forecast_starts
 from poseidon.simulate.learning_from_pods import RunFamilies, learn_run_times, look_back, set_beginnings
-from poseidon.simulate.past_forecasts import find_widening, read_past_forecasts, widen
+from poseidon.simulate.past_forecasts import find_widening, read_past_forecasts, widen_interval
 from poseidon.simulate.presentation import format_span
 from poseidon.simulate.scenario.document import ClusterPart, Scenario
 from poseidon.simulate.setup import assemble
@@ -125,7 +125,7 @@ def expect_starts(
     found = forecast_starts(simulation, run_times, past, horizon=HORIZON, work=work)
     told = read_past_forecasts(manifests.pods, now)
     factor = find_widening(told)
-    lows, highs = widen(found.low, found.median, found.high, factor)
+    lows, highs = widen_interval(found.low, found.median, found.high, factor)
     starts = [
         ExpectedStart(
             simulation.uids[task],

@@ -146,7 +146,7 @@ def _find_quantile(score: Float64, over: NDArray[np.bool_], weight: Float64) -> 
     return float(score[known[enough[0] if len(enough) else -1]])
 
 
-def widen(low: Float64, median: Float64, high: Float64, factor: float) -> tuple[Float64, Float64]:
+def widen_interval(low: Float64, median: Float64, high: Float64, factor: float) -> tuple[Float64, Float64]:
     """Return the ends of intervals, ``factor`` times as far from their medians, and not before now; infinite ones stay.
 
     All are seconds from now.

@@ -150,7 +150,7 @@ class Requeue:
         cluster = self._cluster
         self._stale_reasons.round_closed(cluster)
         if QUOTA_RECORD in cluster.records.payloads:
-            self.strict_heads.round_closed(cluster, self._clock())
+            self.strict_heads.record_heads(cluster, self._clock())
         if cluster.restarts.by_uid:
             for machine in cluster.restarts.note_taken(cluster.tasks, cluster.machines):
                 cluster.mark(machine)

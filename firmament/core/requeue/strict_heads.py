@@ -141,7 +141,7 @@ class StrictHeads:
         untold, self.untold = self.untold, {}
         return [Unscheduled(tuple(uids), text) for text, uids in untold.items()]
 
-    def round_closed(self, cluster: Cluster, now: float) -> None:
+    def record_heads(self, cluster: Cluster, now: float) -> None:
         """Record which heads a round has tried in vain, once it has taken effect."""
         if not len(self._called) or not has_strict_queues(cluster):
             return

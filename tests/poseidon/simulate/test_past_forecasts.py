@@ -21,7 +21,7 @@ from poseidon.simulate.past_forecasts import (
     PastForecast,
     find_widening,
     read_past_forecasts,
-    widen,
+    widen_interval,
 )
 from poseidon.simulate.start_annotations import describe_start
 from tests.poseidon.offline.objects import pod
@@ -125,12 +125,12 @@ def test_pods_that_still_wait_count_for_what_is_known() -> None:
 @given(st.lists(st.tuples(*[st.floats(0.0, 1e6) | st.just(np.inf)] * 3), min_size=1), st.floats(1.0, 10.0))
 def test_wider_intervals_hold_the_narrower_ones(given_ends: list[tuple[float, ...]], factor: float) -> None:
     low, median, high = np.sort(np.array(given_ends), axis=1).T
-    wider_low, wider_high = widen(low, median, high, factor)
+    wider_low, wider_high = widen_interval(low, median, high, factor)
     assert (wider_low <= low + 1e-6).all()
     assert (wider_low >= 0.0).all()
     assert (wider_high >= high - 1e-6).all()
     assert (np.isinf(wider_high) == np.isinf(high)).all()
-    same = widen(low, median, high, 1.0)
+    same = widen_interval(low, median, high, 1.0)
     assert np.allclose(same[0], low)
     assert np.allclose(same[1], high)
 
