@@ -13,6 +13,7 @@ from firmament.core.rules.gangs.members import drop_decisions
 from firmament.core.rules.quotas.strict_queues import find_strict_queues
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
+from firmament.core.state.tasks import TaskPhase
 
 
 def withdraw_passing(
@@ -60,6 +61,22 @@ def _count_served(
     return placed.count_per_class(classes) + come
 
 
+def _exempt(cluster: Cluster, snapshot: Snapshot, gang: Int64, queue: Int64) -> Int64:
+    """Return the ``queue`` of each class (int64[C]), -1 also for gangs that are exempt from the order of their queue.
+
+    These are gangs that are not wholly in one strict queue, and further members of gangs that have enough.
+    """
+    found = queue.copy()
+    for number in np.unique(gang[gang >= 0]).tolist():
+        if len(np.unique(queue[gang == number])) > 1:
+            found[gang == number] = -1
+    jobs, job = cluster.jobs.gangs, cluster.tasks.job
+    for cls in np.flatnonzero((gang < 0) & (queue >= 0)).tolist() if jobs else ():
+        if any(job[row] in jobs for row in snapshot.members[cls].tolist()):
+            found[cls] = -1
+    return found
+
+
 class _Order:
     """The order of the tasks of strict queues in a round.
 
@@ -70,7 +87,9 @@ class _Order:
         problem, tasks = snapshot.problem, cluster.tasks
         self._gang = problem.gang if len(problem.gang) else np.full(problem.classes, -1, dtype=np.int64)
         self._need = problem.gang_need
+        queue = _exempt(cluster, snapshot, self._gang, queue)
         of = [(cls, rows) for cls, rows in enumerate(snapshot.members) if queue[cls] >= 0]
+        of = of or [(0, np.empty(0, dtype=np.int64))]
         rows = np.concatenate([rows for _, rows in of])
         self._cls = np.repeat([cls for cls, _ in of], [len(rows) for _, rows in of])
         self._place = rank(self._cls)
@@ -82,6 +101,8 @@ class _Order:
         first = np.full(len(self._need) + 1, len(rows), dtype=np.int64)
         np.minimum.at(first, in_gang, turn)
         self._turn = np.where(in_gang >= 0, first[in_gang], turn)
+        # A task that waits on its node for victims to leave has its place, and one that has ended needs none.
+        self._pending = tasks.state[rows] == TaskPhase.PENDING
 
     def count_kept(self, served: Int64, queues: int) -> tuple[Int64, list[int]]:
         """Return for how many of the ``served`` tasks of each class nobody waits before them (int64[C] each), and the
@@ -92,7 +113,7 @@ class _Order:
         counts = np.zeros(len(self._need) + 1, dtype=np.int64)
         np.add.at(counts, self._gang, served)
         complete: Bool = np.append(counts[:-1] >= self._need, False)
-        waits = ~gets & ~complete[in_gang]
+        waits = ~gets & ~complete[in_gang] & self._pending
         first = np.full(queues, len(gets), dtype=np.int64)
         np.minimum.at(first, self._queue[waits], self._turn[waits])
         passing = gets & (self._turn > first[self._queue])

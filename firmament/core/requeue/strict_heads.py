@@ -17,7 +17,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.queue.importance import Importance
 from firmament.core.results import Unscheduled
-from firmament.core.rules.gangs.members import lacks_members
+from firmament.core.rules.gangs.members import count_missing_members, lacks_members
 from firmament.core.rules.quotas.strict_queues import find_strict_queues, has_strict_queues
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
@@ -53,6 +53,8 @@ class StrictHeads:
         """The queues of which only the head takes part in the present round."""
         self._called = np.empty(0, dtype=np.int64)
         """The tasks that are called for the present round, by the number of their submission."""
+        self._heads = self._called
+        """The heads of all queues as the present round begins, by the number of their submission."""
         self._waiting, self._turn = _NOBODY, np.empty(0, dtype=np.int64)
         """The tasks of strict queues that wait as the present round begins, and the turn of each."""
         self.untold: dict[str, list[str]] = {}
@@ -99,6 +101,7 @@ class StrictHeads:
         called = np.union1d(np.setdiff1d(called, behind), heads)
         self._alone = frozenset(waiting.names[number] for number in np.flatnonzero(alone).tolist())
         self._called = cluster.tasks.sequence[called]
+        self._heads = cluster.tasks.sequence[waiting.heads]
         return called
 
     def _find_last(self, rows: Int64, called: Int64) -> tuple[Bool, Int64]:
@@ -147,7 +150,12 @@ class StrictHeads:
             return
         waiting, tasks = _find_waiting(cluster, now), cluster.tasks
         sequence = tasks.sequence[waiting.heads]
-        tried = np.isin(sequence, self._called) & tasks.unschedulable[waiting.heads]
+        tried = np.isin(sequence, self._called) & np.isin(sequence, self._heads)
+        tried &= tasks.unschedulable[waiting.heads]
+        # No machine is reserved for a task behind a head, which may not be placed before it.
+        turn = _find_turns(cluster, waiting)
+        head = np.searchsorted(waiting.queue_of, np.arange(len(waiting.names)))
+        tasks.passed_over[waiting.rows[turn != head[waiting.queue_of]]] = 0
         for name, head, was_tried in zip(waiting.names, sequence.tolist(), tried.tolist(), strict=True):
             if was_tried and (name in self._alone or name not in self.passed):
                 self._tried_in_vain[name] = head
@@ -180,14 +188,33 @@ def _find_waiting(cluster: Cluster, now: float) -> _Waiting:
     number = np.full(len(cluster.classes.rows), -1, dtype=np.int64)
     for cls, name in queue_of.items():
         number[cls] = number_of[name]
+    if names and cluster.jobs.gangs:
+        rows = rows[~_find_exempt(cluster, rows, number[tasks.cls[rows]], now)]
     rows = rows[number[tasks.cls[rows]] >= 0]
-    if cluster.jobs.gangs:
-        jobs = [tasks.job[row] for row in rows.tolist()]
-        gangs = (cluster.jobs.gang(job) for job in cluster.jobs.gangs.intersection(jobs))
-        lacking = {gang.id for gang in gangs if gang is not None and lacks_members(cluster, gang, now)}
-        rows = rows[np.array([job not in lacking for job in jobs], dtype=np.bool_)]
     importance = Importance.from_tasks(tasks).order(tasks.priority[rows], tasks.group_priority[rows])
     queue = number[tasks.cls[rows]]
     order = np.lexsort((tasks.sequence[rows], tasks.created[rows], -importance, queue))
     present, first, queue = np.unique(queue[order], return_index=True, return_inverse=True)
     return _Waiting(rows[order], queue, [names[each] for each in present.tolist()], rows[order][first])
+
+
+def _find_exempt(cluster: Cluster, rows: Int64, queue: Int64, now: float) -> Bool:
+    """Return which of the waiting tasks (``rows``) are in gangs without a place in the order of one queue: bool[N].
+
+    These are gangs that lack members, further members of gangs that have enough, as their queue has admitted these
+    already, and gangs that are not wholly in one strict queue. ``queue``: int64[N], the number of each task's queue.
+    """
+    jobs = [cluster.tasks.job[row] for row in rows.tolist()]
+    queues = dict[str, set[int]]()
+    for job, number in zip(jobs, queue.tolist(), strict=True):
+        if job in cluster.jobs.gangs:
+            queues.setdefault(job, set()).add(number)
+    exempt = set[str]()
+    for job, numbers in queues.items():
+        gang = cluster.jobs.gang(job)
+        if gang is None or numbers == {-1}:
+            continue
+        has_enough = count_missing_members(cluster, gang) <= 0
+        if len(numbers) > 1 or has_enough or lacks_members(cluster, gang, now):
+            exempt.add(job)
+    return np.array([job in exempt for job in jobs], dtype=np.bool_)

@@ -6,8 +6,8 @@ import random
 from dataclasses import dataclass, field
 
 from firmament.core.configuration import RoundOptions
-from firmament.core.events import ClassDefined, Event, JobDefined, TaskRemoved, TasksSubmitted
-from firmament.core.model import Job, TaskClass
+from firmament.core.events import ClassDefined, Event, JobDefined, TaskRemoved, TasksBound, TasksSubmitted
+from firmament.core.model import Job, JobGroup, TaskClass
 from firmament.core.scheduler import Scheduler
 from tests.firmament.core.queue.test_profiles import FILL, of_profiles, run_all
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
@@ -187,6 +187,91 @@ def test_the_first_of_a_queue_is_not_passed_by_one_of_another_profile():
     assert {uid for each in run_all(core) for uid in placed(each)} == {"other"}
     core.apply([TaskRemoved("large")])
     assert {uid for each in run_all(core) for uid in placed(each)} == {"small"}
+
+
+def test_a_task_that_waits_for_its_victims_does_not_hold_up_others():
+    core = scheduler(
+        *(machine(name, cpu=3000) for name in ("red", "blue")),
+        flavor("any"),
+        quota("team", {"any": {"cpu": 9000}}, order="StrictFIFO"),
+        ClassDefined(8, task_class(3000)),
+        TasksBound("red", 8, ("kept",), priority=9),
+        TasksBound("blue", 8, ("victim",)),
+        _submit(1, "head", _class(3000), 5),
+    )
+    core.run_round()
+    core.apply([TaskRemoved("kept"), *_submit(2, "next", _class(3000), 5)])
+    assert {uid: at for each in run_all(core) for uid, at in placed(each).items()} == {"next": "red"}
+
+
+def test_a_task_behind_a_head_that_evicts_others_is_tried_once_more():
+    core = scheduler(
+        machine("big", cpu=5000),
+        machine("small", cpu=2000),
+        flavor("any"),
+        quota("team", {"any": {"cpu": 9000}}, order="StrictFIFO"),
+        ClassDefined(8, task_class(3000)),
+        TasksBound("big", 8, ("victim",)),
+        _submit(2, "late", _class(1000), 1),
+        _submit(1, "head", _class(4000), 2),
+    )
+    core.run_round()
+    assert {uid: at for each in run_all(core) for uid, at in placed(each).items()} == {"late": "small"}
+
+
+def test_a_task_behind_a_head_that_is_removed_while_its_round_is_solved_is_tried_once_more():
+    core = _scene()
+    core.apply([*_submit(1, "large", _class(4000)), *_submit(2, "small", _class(1000))])
+    opened = core.open_round()
+    placement = opened.solve()
+    core.apply([TaskRemoved("large")])
+    came = set(placed(core.close_round(opened, placement)))
+    assert came | {uid for each in run_all(core) for uid in placed(each)} == {"small"}
+
+
+def test_a_gang_in_two_strict_queues_is_in_the_order_of_neither():
+    core = _scene()
+    core.apply(_submit(1, "large", _class(4000, "other")))
+    core.run_round()
+    core.apply(
+        [
+            JobDefined(Job("both", size=2, min_members=2)),
+            ClassDefined(2, _class(500)),
+            ClassDefined(3, _class(500, "other")),
+            TasksSubmitted(2, ("a",), "both", created=(200.0,)),
+            TasksSubmitted(3, ("b",), "both", created=(200.0,)),
+        ]
+    )
+    assert {uid for each in run_all(core) for uid in placed(each)} == {"a", "b"}
+
+
+def test_further_members_of_a_gang_that_has_enough_hold_up_nobody():
+    """The gang may begin without the second group, of which one pod is missing."""
+    groups = JobGroup("root", least=1), JobGroup("a", "root", 2), JobGroup("b", "root", 2)
+    core = _scene()
+    core.apply(
+        [
+            JobDefined(Job("gang", min_members=2, groups=groups)),
+            ClassDefined(1, task_class(500, queue="team", group="a")),
+            ClassDefined(2, task_class(500, queue="team", group="b")),
+            TasksSubmitted(1, uids("a", 2), "gang", created=(100.0,) * 2),
+            TasksSubmitted(2, ("b-0",), "gang", created=(100.0,)),
+        ]
+    )
+    assert {uid for each in run_all(core) for uid in placed(each)} == set(uids("a", 2))
+    core.apply(_submit(3, "small", _class(500)))
+    assert {uid for each in run_all(core) for uid in placed(each)} == {"small"}
+
+
+def test_no_machine_is_reserved_for_a_task_behind_a_head():
+    core = _scene()
+    core.apply([*_submit(1, "large", _class(4000)), *_submit(2, "small", _class(1000))])
+    for number in range(3, 40):
+        core.apply(_submit(number, f"p{number}", task_class(10)))
+        core.run_round()
+    tasks = core._cluster.tasks
+    assert tasks.passed_over[tasks.row_of["small"]] == 0
+    assert tasks.passed_over[tasks.row_of["large"]] > 0
 
 
 # --- random histories -----------------------------------------------------------------------------------------------
