@@ -9,7 +9,7 @@ from firmament.core.flow.problem import Assignments
 from firmament.core.preemption.problem import PreemptionDecision
 from firmament.core.queue.importance import Importance
 from firmament.core.ranks import rank
-from firmament.core.rules.gangs.members import drop_decisions
+from firmament.core.rules.gangs.members import count_missing_members, drop_decisions
 from firmament.core.rules.quotas.strict_queues import find_strict_queues
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
@@ -67,12 +67,14 @@ def _exempt(cluster: Cluster, snapshot: Snapshot, gang: Int64, queue: Int64) -> 
     These are gangs that are not wholly in one strict queue, and further members of gangs that have enough.
     """
     found = queue.copy()
-    for number in np.unique(gang[gang >= 0]).tolist():
-        if len(np.unique(queue[gang == number])) > 1:
+    for number in np.unique(gang[(gang >= 0) & (queue >= 0)]).tolist():
+        job = cluster.jobs.gang(snapshot.gangs[number])
+        has_enough = job is None or count_missing_members(cluster, job) <= 0
+        if has_enough or len(np.unique(queue[gang == number])) > 1:
             found[gang == number] = -1
-    jobs, job = cluster.jobs.gangs, cluster.tasks.job
-    for cls in np.flatnonzero((gang < 0) & (queue >= 0)).tolist() if jobs else ():
-        if any(job[row] in jobs for row in snapshot.members[cls].tolist()):
+    gangs, job_of = cluster.jobs.gangs, cluster.tasks.job
+    for cls in np.flatnonzero((gang < 0) & (queue >= 0)).tolist() if gangs else ():
+        if any(job_of[row] in gangs for row in snapshot.members[cls].tolist()):
             found[cls] = -1
     return found
 
