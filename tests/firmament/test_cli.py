@@ -29,7 +29,8 @@ def test_the_version_is_told():
 
 
 def test_defaults_are_shown():
-    assert "[default: 127.0.0.1:9090]" in CliRunner().invoke(main, ["serve", "-h"]).output
+    shown = " ".join(CliRunner().invoke(main, ["serve", "-h"]).output.split())
+    assert "[default: 127.0.0.1:9090]" in shown
 
 
 def test_the_package_runs_as_a_program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

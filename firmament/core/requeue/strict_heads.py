@@ -21,7 +21,7 @@ from firmament.core.rules.gangs.members import count_missing_members, lacks_memb
 from firmament.core.rules.quotas.strict_queues import find_strict_queues, has_strict_queues
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
-from firmament.core.state.waiting import activate, hold_back, tell
+from firmament.core.state.waiting import activate, count_anew, hold_back, tell
 
 
 class _Waiting(NamedTuple):
@@ -155,7 +155,8 @@ class StrictHeads:
         # No machine is reserved for a task behind a head, which may not be placed before it.
         turn = _find_turns(cluster, waiting)
         head = np.searchsorted(waiting.queue_of, np.arange(len(waiting.names)))
-        tasks.passed_over[waiting.rows[turn != head[waiting.queue_of]]] = 0
+        for row in waiting.rows[turn != head[waiting.queue_of]].tolist():
+            count_anew(cluster, row)
         for name, head, was_tried in zip(waiting.names, sequence.tolist(), tried.tolist(), strict=True):
             if was_tried and (name in self._alone or name not in self.passed):
                 self._tried_in_vain[name] = head

@@ -604,7 +604,7 @@ class TestWhatIsNotKnown:
     def test_other_kinds_that_hold_pods_are_named(self, load, holding):
         given = {"apiVersion": "x.example/v1", "kind": "Thing", "metadata": {"name": "t"}, **holding}
         (line,) = load(given).warnings
-        assert line.startswith("Thing (x.example): 1 left out (t): it holds pods")
+        assert line.startswith("Thing (x.example): 1 left out (t): it creates pods")
 
 
 def test_of_alternatives_of_one_object_the_last_counts(load):
