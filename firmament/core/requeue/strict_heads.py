@@ -33,8 +33,13 @@ class _Waiting(NamedTuple):
     """The number of each task's queue, int64[N]."""
     names: list[str]
     """The queues by number."""
-    heads: Int64
-    """The row of the first task of each queue, int64[len(names)]."""
+    first: Int64
+    """The index in ``rows`` of the first task of each queue, int64[len(names)]."""
+
+    @property
+    def heads(self) -> Int64:
+        """The row of the first task of each queue: int64[len(names)]."""
+        return self.rows[self.first]
 
 
 _NONE = np.empty(0, dtype=np.int64)
@@ -87,7 +92,7 @@ class StrictHeads:
         waiting = self._waiting = _find_waiting(cluster, now)
         turn = self._turn = _find_turns(cluster, waiting)
         takes_part, last = self._find_last(waiting.rows, called)
-        head = np.searchsorted(waiting.queue_of, np.arange(len(waiting.names)))
+        head = waiting.first
         concerned = np.isin(np.arange(len(waiting.names)), waiting.queue_of[takes_part])
         # If the last round withdrew places, all queues take part with their heads alone: so nobody can pass again, and
         # queues that take each other's room by turns come to rest.
@@ -153,10 +158,8 @@ class StrictHeads:
         tried = np.isin(sequence, self._called) & np.isin(sequence, self._heads)
         tried &= tasks.unschedulable[waiting.heads]
         # No machine is reserved for a task behind a head, which may not be placed before it.
-        turn = _find_turns(cluster, waiting)
-        head = np.searchsorted(waiting.queue_of, np.arange(len(waiting.names)))
-        for row in waiting.rows[turn != head[waiting.queue_of]].tolist():
-            count_anew(cluster, row)
+        behind = _find_turns(cluster, waiting) != waiting.first[waiting.queue_of]
+        count_anew(cluster, waiting.rows[behind])
         for name, head, was_tried in zip(waiting.names, sequence.tolist(), tried.tolist(), strict=True):
             if was_tried and (name in self._alone or name not in self.passed):
                 self._tried_in_vain[name] = head
@@ -196,7 +199,7 @@ def _find_waiting(cluster: Cluster, now: float) -> _Waiting:
     queue = number[tasks.cls[rows]]
     order = np.lexsort((tasks.sequence[rows], tasks.created[rows], -importance, queue))
     present, first, queue = np.unique(queue[order], return_index=True, return_inverse=True)
-    return _Waiting(rows[order], queue, [names[each] for each in present.tolist()], rows[order][first])
+    return _Waiting(rows[order], queue, [names[each] for each in present.tolist()], first)
 
 
 def _find_exempt(cluster: Cluster, rows: Int64, queue: Int64, now: float) -> Bool:

@@ -88,6 +88,6 @@ def pass_over(cluster: Cluster, rows: Int64, *, anew: Bool, now: float) -> None:
     tasks.passed_at[rows] = now
 
 
-def count_anew(cluster: Cluster, task: int) -> None:
-    """Reset the number of rounds that passed over a pending task."""
-    cluster.tasks.passed_over[task] = 0
+def count_anew(cluster: Cluster, tasks: int | Int64) -> None:
+    """Reset the number of rounds that placed other tasks, but not these pending ones (a row, or int64[N] rows)."""
+    cluster.tasks.passed_over[tasks] = 0
