@@ -19,9 +19,9 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.flow.network.network import Arcs, join_arcs
+from firmament.core.flow.shortest_paths import ArcBlock, shorten
 from firmament.core.preemption.bundles import Bundles
 from firmament.core.preemption.problem import LOWEST_WEIGHT
-from firmament.core.shortest_paths import ArcBlock, shorten
 from firmament.solvers.base import Solver
 
 LARGEST_TOTAL = 2**61

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from firmament.core.back_off import compute_back_off
 from firmament.core.model import TaskClass
 from firmament.core.record_kinds import FLAVOR_RECORD, QUOTA_RECORD
 from firmament.core.state.cluster import Cluster
@@ -125,7 +126,7 @@ class EvictionChains:
             # An eviction counts once, however many tasks of a gang leave.
             if comes not in origins or origins[comes][0] != now:
                 turns = self._turns[comes, goes] = self._turns.get((comes, goes), 0) + 1
-                until = now + min(MEMORY * 2.0 ** min(turns - 1, 30), LONGEST)
+                until = now + compute_back_off(turns, first=MEMORY, last=LONGEST)
                 origins[comes] = now, until
                 heapq.heappush(self._ends, (until, comes, goes))
             if goes[1]:

@@ -20,6 +20,7 @@ from types import MappingProxyType
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.back_off import compute_back_off
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 
@@ -179,12 +180,11 @@ def await_bindings(cluster: Cluster, rows: Int64) -> None:
 def back_off(cluster: Cluster, task: int, now: float, *, first: float, last: float) -> None:
     """Count one more failed binding of an assumed task.
 
-    The task waits twice as long as after the last failure, at most ``last`` seconds.
+    The task waits ``first`` seconds, and twice as long after each further failure, at most ``last`` seconds.
     """
     tasks = cluster.tasks
     tasks.failures[task] += 1
-    wait = first * 2.0 ** min(int(tasks.failures[task]) - 1, 30)
-    tasks.not_before[task] = now + min(wait, last)
+    tasks.not_before[task] = now + compute_back_off(int(tasks.failures[task]), first=first, last=last)
 
 
 def release(cluster: Cluster, task: int, *, promised: bool = False) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from firmament.core.back_off import compute_back_off
 from firmament.server.cluster import NoStateError
 from firmament.server.driving.batching import BatchingWindow
 from firmament.server.driving.round_log import log_round
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _FIRST_RETRY = 0.1
+"""Seconds from the first failed round to the next attempt; the pause doubles after each further failure."""
 _LAST_RETRY = 10.0
+"""The most seconds from a failed round to the next attempt."""
 _IDLE_PAUSE = 1.0
 _BACKLOG = 500
 """If more placements than this have no report yet, the driver is busy for longer than a round takes. An API server
@@ -207,8 +210,8 @@ class DriverLoop:
         Return the seconds to wait before the next round.
         """
         fault = f"{type(error).__name__}: {error}"
-        pause: float = min(_FIRST_RETRY * 2**self._failures, _LAST_RETRY)
         self._failures += 1
+        pause = compute_back_off(self._failures, first=_FIRST_RETRY, last=_LAST_RETRY)
         known = fault == self._last_fault
         self._last_fault = fault
         log.error(

@@ -5,8 +5,8 @@ flow has many valid sets of prices, between two extremes in the residual network
 node to the sink, the other is minus the distance from the sink to the node. The middle of the two extremes is valid as
 well, and arcs outside the network contradict it much less often. So column generation uses the middle.
 
-Shortest paths are found by sweeps (`firmament.core.shortest_paths`): each sweep relaxes all arcs at classes, then all
-arcs at machines. No negative cycle exists, because the flow is optimal.
+Sweeps find the shortest paths (`firmament.core.flow.shortest_paths`): each sweep relaxes all arcs at classes, then
+all arcs at machines. No negative cycle exists, because the flow is optimal.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.network.network import Network
 from firmament.core.flow.problem import WAIT_BUCKETS
+from firmament.core.flow.shortest_paths import ArcBlock
 from firmament.core.ranks import order_of
-from firmament.core.shortest_paths import ArcBlock
 
 UNREACHABLE = np.int64(2**59)
 """Price of a machine that has no capacity left and carries no flow."""

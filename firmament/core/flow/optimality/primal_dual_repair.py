@@ -21,9 +21,9 @@ from cost_models.interface import Int64
 from firmament.core.flow.network.network import Network
 from firmament.core.flow.optimality.node_prices import Prices
 from firmament.core.flow.optimality.pricing import FullPrices
+from firmament.core.flow.shortest_paths import ArcBlock, shorten
 from firmament.core.flow.tuning import RepairTuning
 from firmament.core.ranks import order_of, places_in
-from firmament.core.shortest_paths import ArcBlock, shorten
 from firmament.solvers.base import Int32
 
 _FAR = 2**30 - 1

@@ -21,8 +21,8 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.flow.network.network import Arcs, StepArcs, Steps, join_arcs
+from firmament.core.flow.shortest_paths import ArcBlock, shorten
 from firmament.core.rescheduling.move_network.problem import MoveColumns, MoveProblem, Moves
-from firmament.core.shortest_paths import ArcBlock, shorten
 from firmament.solvers.base import FlowProblem
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.shortest_paths import ArcBlock, Lengths, shorten
+from firmament.core.flow.shortest_paths import ArcBlock, Lengths, shorten
 from tests.support.effort import examples
 
 NODES = 6

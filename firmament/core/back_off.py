@@ -1,0 +1,14 @@
+"""Holds the formula of all back-offs: how long something waits after it has failed a number of times."""
+
+from __future__ import annotations
+
+_MOST_DOUBLINGS = 30
+"""After this many doublings the pause no longer grows, even if there is no longest pause."""
+
+
+def compute_back_off(failures: int, *, first: float, last: float) -> float:
+    """Return how many seconds to wait after a number of failures in a row, which is at least 1.
+
+    The pause is ``first`` seconds after the first failure and doubles with each further one, up to ``last`` seconds.
+    """
+    return min(first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS), last)
