@@ -82,3 +82,35 @@ async def test_a_map_that_is_wanted_no_longer_counts_as_gone_and_is_told_anew_wh
         await made.create("first", "c")
         made.follower.want(frozenset({FIRST, SECOND}))
         await made.hears((FIRST, {"k": "c"}))
+
+
+async def test_what_was_wanted_before_the_follower_runs_is_known_once_it_has_synced():
+    async with (
+        running_cluster() as cluster,
+        Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport,
+    ):
+        made = Stage(transport)
+        await made.create("first", "a")
+        made.follower.want(frozenset({FIRST}))
+        running = asyncio.create_task(made.follower.run())
+        await asyncio.sleep(0)
+        await made.follower.wait_synced()
+        assert made.told == [(FIRST, {"k": "a"})]
+        running.cancel()
+
+
+async def test_a_map_that_is_wanted_no_longer_is_not_told():
+    async with stage() as made:
+        await made.create("first", "a")
+        await made.create("second", "b")
+        await asyncio.sleep(0)
+        made.follower.want(frozenset({FIRST, SECOND}))
+        await until(lambda: len(made.told) == 2)
+        made.follower.want(frozenset({SECOND}))
+        made.told.clear()
+        for name in ("first", "second"):
+            await made.transport.delete(f"{PATH}/{name}")
+        await made.hears((SECOND, None))
+        await made.create("first", "c")
+        await made.create("second", "d")
+        await made.hears((SECOND, {"k": "d"}))

@@ -124,3 +124,31 @@ async def test_other_errors_are_raised():
         wrong: Any = {"a": 5}
         with pytest.raises(ApiError):
             await s.writer.write(proposal(metadata, annotations=wrong))
+
+
+async def test_a_status_of_which_only_a_part_was_written_is_written_again():
+    """With a status subresource, the first patch leaves the status as it was, even where a part is as it should be."""
+    async with scene(status=True) as s:
+        metadata = (await s.post(GROUPS, GROUP))["metadata"]
+        await s.writer.write(proposal(metadata, status={"runningWorkloads": 1, "topologyOrder": []}))
+        metadata = (await s.read())["metadata"]
+        await s.writer.write(proposal(metadata, status={"runningWorkloads": 2, "topologyOrder": []}))
+        assert (await s.read())["status"] == {"runningWorkloads": 2, "topologyOrder": []}
+
+
+@pytest.mark.parametrize(("gone", "raises"), [(True, False), (False, True)])
+async def test_an_object_that_changed_and_cannot_be_read_again(monkeypatch, gone, raises):
+    async with scene(status=False) as s:
+        old = (await s.post(GROUPS, GROUP))["metadata"]
+        await s.writer.write(proposal(old, annotations={"a": "1"}))
+
+        async def fail(path: str) -> bytes:
+            raise ApiError(404 if gone else 403, "NotFound" if gone else "Forbidden", path)
+
+        monkeypatch.setattr(s._transport, "get", fail)
+        if raises:
+            with pytest.raises(ApiError):
+                await s.writer.write(proposal(old, annotations={"a": "2"}))
+        else:
+            outcome = await s.writer.write(proposal(old, annotations={"a": "2"}))
+            assert (outcome.found, outcome.conflict) == (None, True)
