@@ -300,7 +300,8 @@ class Scheduler(ClusterQuestions):
         cluster, rows = self._cluster, self._static_rows
         assignments, evictions = placement.assignments, placement.evictions
         if QUOTA_RECORD in cluster.records.payloads:
-            assignments, evictions, passed = withdraw_passing(cluster, snapshot, assignments, evictions)
+            now = self._clock()
+            assignments, evictions, passed = withdraw_passing(cluster, snapshot, assignments, evictions, now)
             self._requeue.strict_heads.passed = passed
         context, limits = self._profile.context, None
         if cluster.version != snapshot.version:

@@ -9,7 +9,8 @@ from firmament.core.flow.problem import Assignments
 from firmament.core.preemption.problem import PreemptionDecision
 from firmament.core.queue.importance import Importance
 from firmament.core.ranks import rank
-from firmament.core.rules.gangs.members import count_missing_members, drop_decisions
+from firmament.core.rules.gangs.members import drop_decisions
+from firmament.core.rules.gangs.strict_order import find_exempt_tasks
 from firmament.core.rules.quotas.strict_queues import find_strict_queues
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
@@ -17,14 +18,19 @@ from firmament.core.state.tasks import TaskPhase
 
 
 def withdraw_passing(
-    cluster: Cluster, snapshot: Snapshot, placed: Assignments, evictions: tuple[PreemptionDecision, ...]
+    cluster: Cluster,
+    snapshot: Snapshot,
+    placed: Assignments,
+    evictions: tuple[PreemptionDecision, ...],
+    now: float,
 ) -> tuple[Assignments, tuple[PreemptionDecision, ...], frozenset[str]]:
     """Return a round's decisions without those for tasks that come after a waiting one in their strict queue.
 
-    Also returns the queues in which there were such tasks. The order in a queue: the more important task comes first,
-    then the older one; a gang is where its first task is, and loses all of its places or none. The machines of
-    withdrawn places are marked as changed. Rounds with rules between tasks stay as they are, as there a task may have
-    its place because of another one.
+    Also returns the queues in which there were such tasks. ``now``: seconds since the epoch.
+
+    The order in a queue: the more important task comes first, then the older one; a gang is where its first task is,
+    and loses all of its places or none. The machines of withdrawn places are marked as changed. Rounds with rules
+    between tasks stay as they are, as there a task may have its place because of another one.
     """
     queue_of = find_strict_queues(cluster, snapshot.cls.tolist())
     passed = frozenset[str]()
@@ -33,7 +39,7 @@ def withdraw_passing(
     names = sorted({*queue_of.values()})
     number_of = {name: number for number, name in enumerate(names)}
     queue = np.array([number_of.get(queue_of.get(row, ""), -1) for row in snapshot.cls.tolist()])
-    order = _Order(cluster, snapshot, queue)
+    order = _Order(cluster, snapshot, queue, now)
     served = _count_served(snapshot, placed, evictions)
     while True:
         kept, now_passed = order.count_kept(served, len(names))
@@ -61,21 +67,21 @@ def _count_served(
     return placed.count_per_class(classes) + come
 
 
-def _exempt(cluster: Cluster, snapshot: Snapshot, gang: Int64, queue: Int64) -> Int64:
-    """Return the ``queue`` of each class (int64[C]), -1 also for gangs that are exempt from the order of their queue.
+def _leave_exempt_out(cluster: Cluster, snapshot: Snapshot, queue: Int64, gang: Int64, now: float) -> Int64:
+    """Return the ``queue`` of each class (int64[C]), -1 also for classes with tasks of gangs that are in no order.
 
-    These are gangs that are not wholly in one strict queue, and further members of gangs that have enough.
+    ``gang``: int64[C], the number of each class's gang, -1 for none. The classes of gangs that have become single
+    tasks since the round began are in no order, either.
     """
+    of_gang = np.isin(gang, gang[(gang >= 0) & (queue >= 0)])
+    classes = np.flatnonzero((queue >= 0) | of_gang)
+    rows = [snapshot.members[cls] for cls in classes.tolist()]
+    cls = np.repeat(classes, [len(each) for each in rows])
+    exempt = find_exempt_tasks(cluster, np.concatenate(rows), queue[cls], now)
     found = queue.copy()
-    for number in np.unique(gang[(gang >= 0) & (queue >= 0)]).tolist():
-        job = cluster.jobs.gang(snapshot.gangs[number])
-        has_enough = job is None or count_missing_members(cluster, job) <= 0
-        if has_enough or len(np.unique(queue[gang == number])) > 1:
-            found[gang == number] = -1
-    gangs, job_of = cluster.jobs.gangs, cluster.tasks.job
-    for cls in np.flatnonzero((gang < 0) & (queue >= 0)).tolist() if gangs else ():
-        if any(job_of[row] in gangs for row in snapshot.members[cls].tolist()):
-            found[cls] = -1
+    found[cls[exempt]] = -1
+    dissolved = [number for number, job in enumerate(snapshot.gangs) if cluster.jobs.gang(job) is None]
+    found[np.isin(gang, dissolved)] = -1
     return found
 
 
@@ -85,11 +91,11 @@ class _Order:
     ``queue``: int64[C], the number of each class's queue, -1 for none.
     """
 
-    def __init__(self, cluster: Cluster, snapshot: Snapshot, queue: Int64) -> None:
+    def __init__(self, cluster: Cluster, snapshot: Snapshot, queue: Int64, now: float) -> None:
         problem, tasks = snapshot.problem, cluster.tasks
         self._gang = problem.gang if len(problem.gang) else np.full(problem.classes, -1, dtype=np.int64)
         self._need = problem.gang_need
-        queue = _exempt(cluster, snapshot, self._gang, queue)
+        queue = _leave_exempt_out(cluster, snapshot, queue, self._gang, now)
         of = [(cls, rows) for cls, rows in enumerate(snapshot.members) if queue[cls] >= 0]
         of = of or [(0, np.empty(0, dtype=np.int64))]
         rows = np.concatenate([rows for _, rows in of])

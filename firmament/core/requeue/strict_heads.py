@@ -17,7 +17,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.queue.importance import Importance
 from firmament.core.results import Unscheduled
-from firmament.core.rules.gangs.members import count_missing_members, lacks_members
+from firmament.core.rules.gangs.strict_order import find_exempt_tasks
 from firmament.core.rules.quotas.strict_queues import find_strict_queues, has_strict_queues
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
@@ -193,32 +193,10 @@ def _find_waiting(cluster: Cluster, now: float) -> _Waiting:
     for cls, name in queue_of.items():
         number[cls] = number_of[name]
     if names and cluster.jobs.gangs:
-        rows = rows[~_find_exempt(cluster, rows, number[tasks.cls[rows]], now)]
+        rows = rows[~find_exempt_tasks(cluster, rows, number[tasks.cls[rows]], now)]
     rows = rows[number[tasks.cls[rows]] >= 0]
     importance = Importance.from_tasks(tasks).order(tasks.priority[rows], tasks.group_priority[rows])
     queue = number[tasks.cls[rows]]
     order = np.lexsort((tasks.sequence[rows], tasks.created[rows], -importance, queue))
     present, first, queue = np.unique(queue[order], return_index=True, return_inverse=True)
     return _Waiting(rows[order], queue, [names[each] for each in present.tolist()], first)
-
-
-def _find_exempt(cluster: Cluster, rows: Int64, queue: Int64, now: float) -> Bool:
-    """Return which of the waiting tasks (``rows``) are in gangs without a place in the order of one queue: bool[N].
-
-    These are gangs that lack members, further members of gangs that have enough, as their queue has admitted these
-    already, and gangs that are not wholly in one strict queue. ``queue``: int64[N], the number of each task's queue.
-    """
-    jobs = [cluster.tasks.job[row] for row in rows.tolist()]
-    queues = dict[str, set[int]]()
-    for job, number in zip(jobs, queue.tolist(), strict=True):
-        if job in cluster.jobs.gangs:
-            queues.setdefault(job, set()).add(number)
-    exempt = set[str]()
-    for job, numbers in queues.items():
-        gang = cluster.jobs.gang(job)
-        if gang is None or numbers == {-1}:
-            continue
-        has_enough = count_missing_members(cluster, gang) <= 0
-        if len(numbers) > 1 or has_enough or lacks_members(cluster, gang, now):
-            exempt.add(job)
-    return np.array([job in exempt for job in jobs], dtype=np.bool_)
