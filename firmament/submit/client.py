@@ -29,6 +29,7 @@ _CHANNEL_OPTIONS = (
     ("grpc.enable_http_proxy", 0),
 )
 _END: Final[Any] = grpc.aio.EOF  # type: ignore[attr-defined] # missing in grpc-stubs
+_LOST_REASON: Final = "Internal error from Core"
 _TICK = 0.05
 _SAMPLE_SECONDS = 10.0
 
@@ -95,8 +96,7 @@ class SubmitClient:
                 await self._greet()
                 return await self._work()
             except grpc.aio.AioRpcError as error:
-                details = " ".join((error.details() or "").split())
-                raise TargetError(f"{self._options.target}: {error.code().name}: {details}") from error
+                raise TargetError(f"{self._options.target}: {_describe(error)}") from error
             # The client wrote to a stream that had ended, before the reader noticed.
             except asyncio.InvalidStateError:
                 await self._raise_end()
@@ -283,6 +283,17 @@ class SubmitClient:
         with suppress(asyncio.CancelledError):
             code, details = await self._stream.code(), await self._stream.details()
             raise TargetError(f"{self._options.target}: the solver ended the session: {code.name}: {details}")
+
+
+def _describe(error: grpc.aio.AioRpcError) -> str:
+    """Return in one line why a call failed.
+
+    If the solver ends the session while a message is on its way, gRPC may replace the solver's reason by its own.
+    """
+    details = " ".join((error.details() or "").split())
+    if details == _LOST_REASON:
+        return "the solver ended the session while a message was being sent; the solver's log says why"
+    return f"{error.code().name}: {details}"
 
 
 def _channel(options: SubmitOptions) -> grpc.aio.Channel:

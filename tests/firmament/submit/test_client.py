@@ -10,7 +10,7 @@ from typing import Any
 import grpc
 import pytest
 
-from firmament.submit.client import SubmitClient, SubmitOptions, TargetError
+from firmament.submit.client import SubmitClient, SubmitOptions, TargetError, _describe
 from firmament.submit.workload import WorkloadOptions, generate
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc
@@ -40,7 +40,7 @@ class Server(scheduler_pb2_grpc.SchedulerServicer):
             if body == "hello":
                 self.hello = message.hello
                 yield pb.ServerMessage(welcome=pb.Welcome(version_major=1))
-            elif body == "snapshot_end" and self._ends:
+            elif body == "events" and self._ends and "snapshot_end" in self.seen:
                 await context.abort(*self._ends)
             elif body == "reports":
                 self.reports += [(each.task, each.machine, each.bound) for each in message.reports.reports]
@@ -131,11 +131,23 @@ def test_a_run_may_take_too_long():
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAVAILABLE])
 def test_the_reason_why_a_session_ended_is_told(code: grpc.StatusCode):
+    # The second task comes long after the first, so no message is on its way when the server ends the session.
+    calm = replace(SMALL, rate=0.01)
     with pytest.raises(TargetError) as ended:
-        run(lambda: Server(ends=(code, "no more")))  # type: ignore[abstract]  # of the calls that are made here
+        run(lambda: Server(ends=(code, "no more")), calm)  # type: ignore[abstract]  # of the calls that are made here
     assert str(ended.value).startswith("127.0.0.1:")
     assert code.name in str(ended.value)
     assert "no more" in str(ended.value)
+
+
+def test_an_end_of_which_grpc_has_lost_the_reason_names_the_solvers_log():
+    none = grpc.aio.Metadata()
+    lost = grpc.aio.AioRpcError(grpc.StatusCode.INTERNAL, none, none, "Internal error from Core", "")
+    other = grpc.aio.AioRpcError(grpc.StatusCode.INTERNAL, none, none, "a  broken\nround", "")
+    assert _describe(lost) == (
+        "the solver ended the session while a message was being sent; the solver's log says why"
+    )
+    assert _describe(other) == "INTERNAL: a broken round"
 
 
 def test_nobody_answers():
