@@ -418,3 +418,85 @@ def test_figures_are_brought_up_to_date_by_another_process_too():
     assert scene.tick() == []
     [write] = scene.tick(61)
     assert write == {"message": "3 of 8 pods fit"}
+
+
+# --- what is wrong with ConfigMaps ------------------------------------------------------------------------------------
+
+
+def problems(scene):
+    return {described.found.metadata.name: text for described, text in scene.state.gangs.topology.problems()}
+
+
+def test_all_maps_with_faults_or_settings_without_effect_are_listed(scene):
+    scene.tree(tree_map())
+    scene.map(group_map("good"), group_map("bad", size=0))
+    assert problems(scene) == {"bad": "data.size: 0 is out of range; write 1 or more"}
+    scene.map(group_map("good", own="copy", created="2026-02-01T00:00:00Z"))
+    assert problems(scene)["copy"].startswith("ConfigMap good describes group default/good already")
+    scene.map(group_map("odd", constraints={"rack": {"type": "spraed"}}))
+    assert problems(scene)["odd"].startswith(
+        "data.constraints.rack.type: 'spraed' is neither pack nor spread"
+    )
+    scene.tree(tree_map("{"))
+    assert problems(scene)["tree"].startswith("data.tree: is not JSON")
+
+
+def test_a_tree_that_is_gone_is_in_force_no_longer(scene):
+    scene.map(group_map(constraints={"rack": {}}))
+    scene.pods(present(pod("a")))
+    described = tree_map()
+    scene.state.gangs.topology.tree_maps_changed([present(described)])
+    [(_, name, tree)] = topology(scene.state.take_events())
+    assert (name, tree["levels"]) == ("tree", ["rack", "node"])
+    scene.state.gangs.topology.tree_maps_changed([gone(described)])
+    assert topology(scene.state.take_events()) == [("TopologyTree", "tree", None)]
+    assert scene.state.gangs.topology.trees.tree().levels == ("node",)
+
+
+def test_an_unchanged_tree_is_told_once(scene):
+    scene.state.gangs.topology.tree_maps_changed([present(tree_map())])
+    assert len(topology(scene.state.take_events())) == 1
+    scene.state.gangs.topology.tree_maps_changed([present(tree_map())])
+    assert topology(scene.state.take_events()) == []
+
+
+def test_rules_of_a_group_that_is_gone_are_taken_back_by_the_next_second(scene):
+    scene.map(group_map())
+    scene.pods(present(pod("a")))
+    scene.says(WAITING, "no room")
+    scene.state.take_events()
+    scene.state.pods_changed([gone(pod("a"))])
+    assert topology(scene.state.take_events()) == []
+    scene.state.expire()
+    assert topology(scene.state.take_events()) == [("TopologyGroup", JOB, None)]
+    scene.map(group_map())
+    scene.pods(present(pod("b")))
+    scene.tick(61)
+    assert scene.maps["train"]["message"] == "1 of 2 pods exist", (
+        "what the solver said of the former pods is over"
+    )
+
+
+def test_for_whom_a_group_leaves_is_said_by_name_only_within_its_namespace(scene):
+    other = pod("u", "", namespace="other")
+    scene.map(group_map())
+    scene.pod(bound("a"), bound("b"), other)
+    victims = [
+        {"kind": pb.Delta.PREEMPT, "task": "pod-a", "machine": "n1"},
+        {"kind": pb.Delta.PLACE, "task": "pod-u", "machine": "n1", "depends_on": ["pod-a"]},
+    ]
+    scene.view.place("pod-u", "n1")
+    scene.says(pb.GangState.PREEMPTED, "members make room for more important tasks", deltas=victims)
+    assert scene.maps["train"]["preemptor"] == "pod-u"
+
+
+def test_an_eviction_that_is_withdrawn_is_made_for_nobody(scene):
+    scene.map(group_map())
+    scene.pod(bound("a"), bound("b"), pod("u", ""))
+    victims = [
+        {"kind": pb.Delta.PREEMPT, "task": "pod-a", "machine": "n1", "withdrawn": True},
+        {"kind": pb.Delta.PLACE, "task": "pod-u", "machine": "n1", "depends_on": ["pod-a"]},
+    ]
+    scene.view.place("pod-u", "n1")
+    scene.says(pb.GangState.PREEMPTED, "members make room for more important tasks", deltas=victims)
+    assert scene.maps["train"].get("preemptor") is None

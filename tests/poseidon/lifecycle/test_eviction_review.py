@@ -196,3 +196,15 @@ def test_pods_leave_with_the_outermost_group_that_is_disrupted_as_a_whole():
     assert units["a"] == units["b"] == "pair of CompositePodGroup/default/root"
     assert units["alone"] == "scheduling.k8s.io/PodGroup/default/alone"
     assert (units["c"], units["loose"], units["none"]) == ("", "", "")
+
+
+def test_without_queues_nobody_on_another_node_goes():
+    records: Any = {
+        uid: PodRecord(task(uid, priority), schedulable=True) for uid, priority in (("a", 1), ("high", 9))
+    }
+    gangs: Any = Gangs({}, ())
+    rate = EvictionRate(EvictionLimits(), lambda: 0.0)
+    found = EvictionReview(records, gangs, rate, lambda _: True)
+    victim = {"a": pb.Delta(kind=pb.Delta.PREEMPT, task="a", machine="n1")}
+    assert found.list_staying(ProposedRound(victim, (place("high", "n2", "a"),), frozenset())).keys() == {"a"}
+    assert found.list_staying(ProposedRound(victim, (place("high", "n1", "a"),), frozenset())) == {}

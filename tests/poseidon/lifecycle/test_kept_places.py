@@ -323,3 +323,32 @@ def test_none_unless_configured():
     scene = Harness()
     scene.pods(present(moving(pod("old", node="n1", owner="web"), "n2", 4e9)))
     assert not scene.view.records
+
+
+def test_a_pod_without_a_kept_place_is_not_freed_of_any():
+    scene = Moving()
+    scene.announce()
+    places = scene.state.kept_places
+    assert places is not None
+    scene.pods(gone(pod("old")), present(pod("new", owner="web")))
+    assert [places.release(uid) for uid in ("pod-old", "unknown", "pod-new", "pod-new", "pod-new")] == [
+        False,
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_the_old_place_ends_with_the_time_of_the_move():
+    scene = Moving()
+    scene.announce(seconds=60.0)
+    scene.pods(gone(pod("old")), present(pod("new", owner="web")))
+    scene.now += 59.0
+    scene.state.expire()
+    scene.sync()
+    assert scene.old_places() == ["n1"]
+    scene.now += 1.0
+    scene.state.expire()
+    scene.sync()
+    assert scene.old_places() == []

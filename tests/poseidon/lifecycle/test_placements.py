@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
+from poseidon.kube.api import kinds
 from poseidon.kube.api.metadata import PodRef
-from poseidon.lifecycle.actions import AnnounceScheduled, Bind
+from poseidon.kube.api.pods import ClaimSource, PodVolume
+from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
+from poseidon.lifecycle.actions import AnnounceScheduled, Bind, Evict
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.bridge.solver_view import BOUND, PENDING
 from tests.poseidon.bridge.test_state import Harness
+from tests.poseidon.devices.objects import allocation, with_claims
+from tests.poseidon.devices.objects import claim as device_claim
+from tests.poseidon.volumes.objects import claim, storage_class, volume
 
 
 def told_again(events) -> list[str]:
@@ -137,3 +144,96 @@ def test_moves_of_running_pods_are_refused_clearly(harness, caplog):
     [report] = harness.state.take_reports()
     assert (report.task, report.bound, report.retry) == ("pod-a", False, False)
     assert "can neither move running pods" in caplog.text
+
+
+# --- pods with claims -------------------------------------------------------------------------------------------------
+
+
+def mounting(name, **more):
+    made = pod(name, **more)
+    mounted = PodVolume(name="data", persistent_volume_claim=ClaimSource("data"))
+    return replace(made, spec=replace(made.spec, volumes=(mounted,)))
+
+
+def with_one_volume(mode, *pods):
+    harness = Harness()
+    harness.state.handlers[kinds.STORAGE_CLASS]([storage_class()])
+    harness.state.handlers[kinds.VOLUME]([volume("v", to="default/data", modes=(mode,))])
+    harness.state.handlers[kinds.CLAIM]([claim("data", volume="v", modes=(mode,))])
+    harness.pods(*(present(each) for each in pods))
+    return harness
+
+
+def test_a_pod_whose_claims_are_bound_is_bound_at_once():
+    harness = with_one_volume("ReadWriteOnce", mounting("a"))
+    [bind] = harness.place("pod-a", "n1")
+    assert (type(bind), bind.node) == (Bind, "n1")
+
+
+def test_of_two_pods_that_one_round_gives_the_same_volume_the_second_gets_no_node_and_is_tried_again():
+    harness = with_one_volume("ReadWriteOncePod", mounting("a"), mounting("urgent", priority=10))
+    result = pb.RoundResult(round=1)
+    for uid in ("pod-urgent", "pod-a"):
+        record = harness.state.tasks.get(uid)
+        assert record is not None
+        record.claims_refuse = ""  # the round began before either was known
+        result.deltas.add(kind=pb.Delta.PLACE, task=uid, machine="n1")
+    harness.state.on_round(result)
+    binds = [each for each in harness.state.take_actions() if isinstance(each, Bind)]
+    assert [each.pod.name for each in binds] == ["urgent"]
+    [report] = harness.state.take_reports()
+    assert (report.task, report.bound, report.retry) == ("pod-a", False, True)
+
+
+def test_nobody_is_evicted_for_a_pod_whose_claims_allow_no_node():
+    harness = Harness()
+    harness.pods(present(pod("victim", node="n1")), present(pod("guest", priority=10)))
+    found = harness.state.tasks.get("pod-guest")
+    assert found is not None
+    found.claims_refuse = "its volume is elsewhere"
+    result = pb.RoundResult(round=1)
+    result.deltas.add(kind=pb.Delta.PREEMPT, task="pod-victim", machine="n1")
+    result.deltas.add(kind=pb.Delta.PLACE, task="pod-guest", machine="n1", depends_on=["pod-victim"])
+    harness.state.on_round(result)
+    assert not [each for each in harness.state.take_actions() if isinstance(each, Evict)]
+    assert {(each.task, each.bound, each.retry) for each in harness.state.take_reports()} == {
+        ("pod-victim", False, True),
+        ("pod-guest", False, True),
+    }
+
+
+def test_a_pod_that_finds_no_node_gives_back_the_devices_that_only_waiting_pods_hold():
+    harness = Harness()
+    harness.state.device_claims_changed(
+        [present(device_claim("gpu", given=allocation("d0"), reserved=("a",)))]
+    )
+    harness.pods(present(with_claims(pod("a"), "gpu")))
+    harness.state.take_actions()
+    actions = harness.unscheduled("no room", "pod-a")
+    [write] = [each for each in actions if isinstance(each, DeviceClaimWrite)]
+    assert (write.join, write.leave) == ((), ("pod-a",))
+
+
+# --- nodes that come back ---------------------------------------------------------------------------------------------
+
+
+def test_a_pod_that_is_placed_on_a_node_that_was_gone_meanwhile_is_told_again():
+    """The round may have begun before; the solver then forgot the pod with the node."""
+    harness = Harness()
+    harness.pods(present(pod("a")))
+    harness.state.nodes_changed([gone(node("n1"))])
+    harness.sync()
+    harness.state.nodes_changed([present(node("n1"))])
+    [bind] = harness.delta("pod-a", "n1")
+    assert (type(bind), bind.node) == (Bind, "n1")
+    events = list(harness.state.take_events())
+    assert [(each.bound.machine, list(each.bound.uids)) for each in events if each.HasField("bound")] == [
+        ("n1", ["pod-a"])
+    ]
+
+
+def test_a_pod_that_is_placed_on_a_node_that_stayed_is_not_told_again():
+    harness = Harness()
+    harness.pods(present(pod("a")))
+    [_] = harness.place("pod-a", "n1")
+    assert list(harness.state.take_events()) == []

@@ -131,3 +131,12 @@ def test_most_of_what_happens_to_a_pod_is_no_news_to_the_solver(harness):
     harness.sync()
     harness.state.pods_changed([present(pod("a", node="n1"))])
     assert not harness.state.has_news, "the report has said it already"
+
+
+def test_pods_of_a_suspended_owner_are_asked_to_leave_until_it_is_resumed(harness):
+    harness.pods(present(pod("a", node="n1")), present(pod("b", node="n1")))
+    tasks = harness.state.tasks
+    tasks.ask_to_leave(["pod-a", "unknown"])
+    assert [each.asked_to_leave for each in tasks] == [True, False]
+    tasks.ask_to_leave(["pod-a", "pod-b"], leave=False)
+    assert [each.asked_to_leave for each in tasks] == [False, False]
