@@ -408,3 +408,54 @@ async def test_the_next_solver_is_asked_at_once_when_a_stream_is_lost(peer):
         second.abort(text="this one too")
         await until(lambda: not session.is_open)
         assert first.streams == 1, "none has kept its stream for long, so there is a pause"
+
+
+async def test_a_solver_that_ends_its_half_of_the_stream_is_lost_unless_the_bridge_ends(peer, caplog):
+    solver, registry = ScriptedSolver(), CollectorRegistry()
+
+    def lost():
+        return registry.get_sample_value("poseidon_solver_stream_errors_total")
+
+    async with (
+        running_solver(solver) as port,
+        session_with(port, peer, registry=registry) as (session, running),
+    ):
+        session.start()
+        await until(lambda: solver.synced)
+        solver._send(None)
+        await until(lambda: solver.streams == 2 and solver.synced)
+        assert lost() == 1
+        assert "OK: the solver ended the stream" in caplog.text
+        peer.pods_changed([present(pod("last"))])
+        session.drain()
+        await asyncio.wait_for(running, stretch(10))
+        assert "pod-last" in solver.states(), "what was left is sent"
+        assert (lost(), solver.ended_cleanly) == (1, 1)
+
+
+async def test_rounds_that_come_while_the_bridge_ends_are_left_out(peer):
+    solver = ScriptedSolver()
+    async with running_solver(solver) as port, session_with(port, peer) as (session, running):
+        session.start()
+        await until(lambda: solver.synced)
+        solver.hold_acks = True
+        session.drain()
+        solver.round()
+        await asyncio.wait_for(running, stretch(10))
+        assert peer.rounds == []
+
+
+async def test_a_session_that_is_ended_before_it_began_says_nothing(peer):
+    solver = ScriptedSolver()
+    async with running_solver(solver) as port, session_with(port, peer) as (session, running):
+        session.drain()
+        await asyncio.wait_for(running, stretch(10))
+        assert solver.hellos == []
+
+
+async def test_a_number_that_comes_with_leadership_replaces_the_first(peer):
+    solver = ScriptedSolver()
+    async with running_solver(solver) as port, session_with(port, peer) as (session, _):
+        session.start(41)
+        await until(lambda: solver.synced)
+        assert [each.fencing for each in solver.hellos] == [41]

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -23,7 +24,7 @@ from poseidon.queues.options import QueueOptions
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.seeding import NodeShape, node
 from tests.support.cluster import pod, running_cluster
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 
 
 class Network:
@@ -114,3 +115,32 @@ async def test_the_cluster_is_known_once_nodes_pods_and_applications_are():
             assert not found.has_settled, "applications are not known yet"
             network.has_settled = True
             await until(lambda: found.has_settled)
+
+
+async def test_owners_of_gangs_are_followed_from_when_a_pod_asks_for_it():
+    async with (
+        running_cluster() as cluster,
+        Transport(ConnectionSettings(cluster.url), clock=time.monotonic) as transport,
+    ):
+        create_object(cluster.operations, node("n1", NodeShape()))
+        owner = {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": {}},
+        }
+        made = msgspec.json.decode(
+            await transport.post("/apis/apps/v1/namespaces/default/replicasets", msgspec.json.encode(owner))
+        )
+        member = pod("a")
+        reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
+        member["metadata"]["annotations"] = {"firmament-gang-scheduling": "100"}
+        member["metadata"]["ownerReferences"] = [{**reference, "uid": made["metadata"]["uid"]}]
+        create_object(cluster.operations, member)
+        found, state = watching(transport)
+        async with running(found):
+            await until(lambda: found.has_settled)
+            assert state.gangs.wanted_kinds == {"ReplicaSet"}
+            await stays(lambda: len(state.list_held()) == 1, 0.03)
+            found.follow_owners(["Unknown", *state.gangs.wanted_kinds])
+            await until(lambda: not state.list_held())

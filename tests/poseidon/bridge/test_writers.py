@@ -23,10 +23,13 @@ from poseidon.kube.api.metadata import ObjectRef, PodRef
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
+from poseidon.kube.write.binder import BindResult
+from poseidon.kube.write.claim_writer import SelectNode
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.suspension_writer import SuspensionWrite
 from poseidon.lifecycle.actions import (
     AnnounceGroup,
+    AnnouncePreempted,
     AnnounceRefused,
     AnnounceScheduled,
     AnnounceUnschedulable,
@@ -34,6 +37,7 @@ from poseidon.lifecycle.actions import (
     DeleteRefused,
     Evict,
     RecreateRefused,
+    WithdrawEviction,
 )
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import node as bridge_node
@@ -77,7 +81,7 @@ class State(BridgeState):
 class Scene:
     """Writers whose parts run against a simulated cluster."""
 
-    def __init__(self, transport: Transport, **options: Any) -> None:
+    def __init__(self, transport: Transport, traces: Any = None, **options: Any) -> None:
         self.transport = transport
         self.registry = CollectorRegistry()
         self.state = State()
@@ -94,6 +98,7 @@ class Scene:
             lambda path: path,
             self._changed,
             BridgeMetrics(self.registry),
+            traces,
         )
 
     def _changed(self) -> None:
@@ -229,3 +234,72 @@ async def test_a_dry_run_says_what_it_would_do_and_does_nothing(caplog):
             assert all(each.startswith(line) for each in said)
         assert s.writers.binder.unfinished == 0
         assert msgspec.json.decode(await s.transport.get("/api/v1/namespaces/default/events"))["items"] == []
+
+
+async def node_and_pod(s: Scene) -> PodRef:
+    await s.transport.post("/api/v1/nodes", b'{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}}')
+    made = msgspec.json.decode(await s.transport.post(PODS, msgspec.json.encode(pod("a"))))
+    return PodRef(made["metadata"]["uid"], "default", "a")
+
+
+@pytest.mark.parametrize("complained", [False, True])
+async def test_an_unwritten_complaint_about_a_pod_that_is_being_bound_is_dropped(complained):
+    async with scene() as s:
+        ref = await node_and_pod(s)
+        s.writers.dispatch([AnnounceUnschedulable(ref, "no room", False), Bind(ref, "n1", complained)])
+        assert (await s.told("binding")).result is BindResult.BOUND
+        await asyncio.wait_for(s.writers.wait_drained(), 30)
+        found = msgspec.json.decode(await s.transport.get(f"{PODS}/a"))
+        events = msgspec.json.decode(await s.transport.get("/api/v1/namespaces/default/events"))["items"]
+        assert [each["reason"] for each in events] == ([] if complained else ["FailedScheduling"])
+        said = [
+            each.get("message") for each in found["status"].get("conditions", ()) if each["status"] == "False"
+        ]
+        assert said == [] if complained else said in ([], ["no room"])
+
+
+async def test_the_end_of_a_binding_is_traced():
+    ended: list[Any] = []
+
+    class Traces:
+        def binding_ended(self, outcome: Any) -> None:
+            ended.append(outcome.request.name)
+
+    traces: Any = Traces()
+    async with scene(traces=traces) as s:
+        ref = await node_and_pod(s)
+        s.writers.dispatch([Bind(ref, "n1")])
+        await until(lambda: ended == ["a"])
+
+
+async def test_a_claim_that_cannot_be_written_is_told_to_the_state():
+    async with scene() as s:
+        s.writers.dispatch([SelectNode("u", "default", "data", "c", "n1")])
+        write, reason = await s.told("claim")
+        assert (write.claim, reason) == ("data", 'persistentvolumeclaim "data" not found')
+        assert s.changes == 1
+
+
+async def test_a_withdrawn_eviction_is_not_made_and_a_scheduled_pod_is_announced():
+    async with scene() as s:
+        ref = await node_and_pod(s)
+        s.writers.dispatch([Evict(ref, "n1", False, "make way"), WithdrawEviction(ref.uid)])
+        s.writers.dispatch([AnnounceScheduled(ref, "n1"), AnnouncePreempted(ref, "gone for a")])
+        await asyncio.wait_for(s.writers.wait_drained(), 30)
+        events = msgspec.json.decode(await s.transport.get("/api/v1/namespaces/default/events"))["items"]
+        assert {each["reason"] for each in events} == {"Scheduled", "Preempted"}
+        assert (await s.told("eviction")).refusal
+        assert "deletionTimestamp" not in msgspec.json.decode(await s.transport.get(f"{PODS}/a"))["metadata"]
+
+
+@pytest.mark.parametrize("created", [0.0, CREATED, CREATED + 100.0])
+async def test_how_long_a_pod_waited_counts_from_its_creation_if_that_is_known(created):
+    async with scene() as s:
+        ref = await node_and_pod(s)
+        s.state.get_creation_time = lambda _: created
+        s.writers.dispatch([Bind(ref, "n1")])
+        await s.told("binding")
+        assert s.count("poseidon_pod_scheduling_sli_duration_seconds_count") == float(created > 0)
+        assert s.count("poseidon_pod_scheduling_sli_duration_seconds_sum") == (
+            7.0 if created == CREATED else 0.0
+        )
