@@ -13,18 +13,20 @@ from poseidon.kube.api import kinds
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.namespaces import Namespace
+from poseidon.kube.api.nodes import PriorityClass
 from poseidon.kube.api.other_projects.queues import ClusterQueue, LocalQueue, ResourceFlavor
 from poseidon.kube.api.pods import ClaimSource, PodVolume
 from poseidon.kube.api.resource import Change
 from poseidon.queues.options import QueueOptions
 from poseidon.volumes.resolution import NOTHING
+from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.bridge.solver_view import BOUND, PENDING, SolverView
 from tests.poseidon.devices.objects import claim, with_claims
 from tests.poseidon.lifecycle.test_kept_places import Moving
 from tests.poseidon.queues.objects import LABEL, cluster_queue, flavor, local_queue, quotas
 from tests.poseidon.volumes.objects import claim as volume_claim
-from tests.poseidon.volumes.objects import storage_class
+from tests.poseidon.volumes.objects import storage_class, volume
 
 
 class Watched:
@@ -171,3 +173,40 @@ def test_another_scheduler_may_bind_a_pod_that_waits_here():
     assert watched.states() == {"pod-a": (BOUND, "n1")}
     watched.pods(present(pod("a", scheduler="other", node="n1", phase="Running")))
     assert watched.states() == {"pod-a": (BOUND, "n1")}
+
+
+# --- what a change of one pod changes for others ----------------------------------------------------------------------
+
+
+def is_taken(watched: Watched, uid: str) -> bool:
+    found = pb.TaskClass.FromString(watched.view.tasks[uid].task_class)
+    return any(rule.in_use for rule in found.volumes)
+
+
+def test_a_more_important_pod_takes_the_volume_from_one_that_waits_and_gives_it_back_when_it_goes():
+    watched = Watched()
+    alone = ("ReadWriteOncePod",)
+    watched.take(kinds.STORAGE_CLASS, storage_class())
+    watched.take(kinds.VOLUME, volume("v", to="default/data", modes=alone))
+    watched.take(kinds.CLAIM, volume_claim("data", volume="v", modes=alone))
+    watched.pods(present(using_volume("a")))
+    assert not is_taken(watched, "pod-a")
+    urgent = using_volume("urgent", priority=9)
+    watched.pods(present(urgent))
+    assert (is_taken(watched, "pod-a"), is_taken(watched, "pod-urgent")) == (True, False)
+    watched.pods(gone(urgent))
+    assert not is_taken(watched, "pod-a")
+
+
+def test_a_class_that_gives_a_pod_its_priority_gives_it_the_volume_as_well():
+    watched = Watched()
+    alone = ("ReadWriteOncePod",)
+    watched.take(kinds.STORAGE_CLASS, storage_class())
+    watched.take(kinds.VOLUME, volume("v", to="default/data", modes=alone))
+    watched.take(kinds.CLAIM, volume_claim("data", volume="v", modes=alone))
+    urgent = using_volume("urgent")
+    urgent = replace(urgent, spec=replace(urgent.spec, priority=None, priority_class_name="high"))
+    watched.pods(present(using_volume("a")), present(urgent))
+    assert not is_taken(watched, "pod-a")
+    watched.take(kinds.PRIORITY_CLASS, Change("h", PriorityClass(ObjectMeta(name="high", uid="h"), 9)))
+    assert is_taken(watched, "pod-a")
