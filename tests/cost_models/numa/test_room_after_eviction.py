@@ -91,6 +91,21 @@ class TestOpening:
         together = opening([[0, 0]], [[2, 2]], [(0, 7, 0), (0, 8, 0)], ask=[2], pods=[[1, 1]], pod_scope=True)
         assert together.admits(0, 0, [7])
 
+    def test_a_pod_of_several_containers_needs_one_zone_for_all(self):
+        made = opening([[1]], [[3]], [(0, 7, 0)], ask=[1, 2], pods=[[2]])
+        assert made.admits(0, 0, [7])
+        assert made.find_possible(0, np.array([7])).tolist() == [True]
+        more = opening([[1]], [[3]], [(0, 7, 0)], ask=[1, 3], pods=[[2]])
+        assert not more.admits(0, 0, [7])
+        assert more.find_possible(0, np.array([7])).tolist() == [False]
+
+    def test_in_pod_scope_a_leaving_pod_gives_back_all_its_containers_at_once(self):
+        made = opening([[0, 0]], [[3, 3]], [(0, 7, 0), (0, 8, 0)], ask=[3], pods=[[1, 2]], pod_scope=True)
+        assert made.admits(0, 0, [7])
+        assert made.find_possible(0, np.array([8])).tolist() == [True]
+        large = opening([[0, 0]], [[3, 3]], [(0, 7, 0), (0, 8, 0)], ask=[4], pods=[[1, 2]], pod_scope=True)
+        assert large.find_possible(0, np.array([7, 8])).tolist() == [False]
+
     def test_a_resource_of_which_tasks_take_more_than_zones_gave_is_not_given_by_zone(self):
         made = opening([[1]], [[1]], [(0, 7, 0)], ask=[3], pods=[[2]])
         assert not made.admits(0, 0, [7])
@@ -148,6 +163,13 @@ def test_worlds_are_all_gone_through():
             np.array(lacking), np.array(given), np.array(parts, dtype=np.int64).reshape(-1, kinds)
         )
         assert found == all_worlds(lacking, given, parts), seed
+
+
+def test_a_zone_that_was_tried_in_vain_is_as_it_was_for_the_other_parts():
+    """The large part must go to zone 1, so that the small one goes to zone 0, which then has too little."""
+    lacking, given = np.array([[2], [5]]), np.array([[2], [2]])
+    assert _world_without_room(lacking, given, np.array([[1], [2]]))
+    assert not _world_without_room(np.array([[1], [5]]), given, np.array([[1], [2]]))
 
 
 def test_a_search_that_is_too_long_opens_nothing(monkeypatch: pytest.MonkeyPatch):
