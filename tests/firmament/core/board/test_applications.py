@@ -84,3 +84,40 @@ def test_a_board_charges_what_the_total_grows_by(
     for kind, machine in reversed(put):
         board.withdraw(kind, machine)
     assert abs(board.cost) < 1e-6
+
+
+@QUIET
+@given(
+    terms(), spots, st.lists(st.tuples(st.integers(0, KINDS - 1), st.integers(0, MACHINES - 1)), max_size=6)
+)
+def test_limits_are_exceeded_where_tasks_are_that_could_not_be_added(
+    pairs: PairTerms, fixed: list[tuple[int, int]], put: list[tuple[int, int]]
+) -> None:
+    board, where = make_board(pairs, fixed), fixed + put
+    before = board.violations()
+    twin = board.copy()
+    for kind, machine in put:
+        board.put(kind, machine, 1.0)
+    expected = 0
+    for kind, domain in {(kind, int(pairs.domain[machine])) for kind, machine in where}:
+        exceeded, kept, inward = verdicts(pairs, where, kind, domain)
+        expected += exceeded + inward > 0 if pairs.strict else exceeded > kept
+    assert board.violations() == expected
+    assert (twin.violations(), twin.cost, board.cost) == (before, 0.0, len(put)), (
+        "a copy keeps its own places"
+    )
+
+
+@QUIET
+@given(terms(links=True), spots, st.integers(0, KINDS - 1), st.integers(0, MACHINES - 1))
+def test_a_copy_of_a_board_changes_by_itself(
+    pairs: PairTerms, fixed: list[tuple[int, int]], kind: int, machine: int
+) -> None:
+    board = make_board(pairs, fixed)
+    before = [[each.tolist() for each in board.row(other)] for other in range(KINDS)]
+    twin = board.copy()
+    twin.put(kind, machine, 0.0)
+    after = [[each.tolist() for each in twin.row(other)] for other in range(KINDS)]
+    assert [[each.tolist() for each in board.row(other)] for other in range(KINDS)] == before
+    board.put(kind, machine, 0.0)
+    assert [[each.tolist() for each in board.row(other)] for other in range(KINDS)] == after

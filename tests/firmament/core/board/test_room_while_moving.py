@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from cost_models.interface import JointRows
 from firmament.core.board.board import is_displaced
 from firmament.core.board.room_while_moving import ExchangeRoom, MovingRoom, remaining_after
+from firmament.core.constraints.quota_terms import Draw
 from firmament.core.flow.problem import Assignments, PlacementProblem
+from tests.firmament.core.constraints.quota_terms import one_of, pose
 from tests.firmament.core.placement.rules import proposed, units
 from tests.support.core import problem
 from tests.support.effort import examples
@@ -241,3 +243,79 @@ def test_units_of_several_shapes_and_machines_come_in_the_order_asked_for():
     room = MovingRoom(made, proposed((0, 1)))
     assert room.units(ints(1, 0, 1), ints(1, 0, 0)).tolist() == [3, 4, 2]
     assert units(proposed((0, 1))) == [(0, 1)]
+
+
+class TestQuotas:
+    """Tasks draw on quotas by flavor, and machines of another kind have another flavor."""
+
+    @pytest.mark.parametrize(
+        ("classes", "machines", "allowed"),
+        [
+            ((0, 1), (0, 1), True),  # both draw the same
+            ((0, 2), (0, 1), False),  # each would draw on the other's flavor
+            ((0, 2), (0, 2), True),  # on machines of one kind each keeps its flavor
+            ((3, 2), (0, 1), False),  # one of the two draws nothing
+        ],
+    )
+    def test_only_tasks_that_draw_the_same_change_places_between_kinds_of_machines(
+        self, classes: tuple[int, int], machines: tuple[int, int], allowed: bool
+    ):
+        quotas = pose([[9, 9], [9, 9]], [Draw(0, (one_of(0, 1),)), Draw(1, (one_of(0, 1),))], kind=[0, 1, 0])
+        made = problem(tasks=[1] * 4, requests=[[1]] * 4, free=[[1]] * 3)
+        made = replace(made, quotas=replace(quotas, draw=ints(0, 0, 1, -1)))
+        room = ExchangeRoom(made, proposed(*zip(classes, machines, strict=True)), ints(*machines))
+        assert room.allows(ints(*classes).reshape(2, 1), ints(0, 1).reshape(2, 1)).tolist() == [allowed]
+
+    @pytest.mark.parametrize(
+        ("nodes", "nominal", "parent", "placed", "displaced"),
+        [
+            # The quota of the queue is full of its own less important task.
+            ((0, 0), [1], None, [(0, 0)], True),
+            # The less important task takes a machine, not quota that the other could have.
+            ((0, 0), [0], None, [(0, 0)], False),
+            # Another queue's task keeps its quota, whatever its importance.
+            ((1, 2), [1, 0, 0], [-1, 0, 0], [(0, 0)], False),
+            # Two queues with quota of their own; the machine is what lacks.
+            ((0, 1), [1, 1], None, [(0, 0)], True),
+            # There is quota left, and another machine.
+            ((0, 0), [2], None, [(0, 1)], True),
+        ],
+    )
+    def test_less_important_tasks_of_other_queues_keep_their_quota(
+        self,
+        nodes: tuple[int, int],
+        nominal: list[int],
+        parent: list[int] | None,
+        placed: EVERY,
+        displaced: bool,
+    ):
+        quotas = pose(
+            [[each] for each in nominal],
+            [Draw(node, (one_of(0),)) for node in nodes],
+            parent=parent,
+            kind=[0, 0],
+        )
+        made = problem(tasks=[1, 1], requests=[[1], [1]], free=[[1], [1]], priority=[0, 5])
+        made = replace(made, quotas=quotas, feasible=np.array([[True, True], [True, False]]))
+        every = np.ones(2, dtype=np.bool_)
+        assert is_displaced(made, ints(1), proposed(*placed), every) is displaced
+        assert not is_displaced(made, ints(0), proposed((1, 0)), every), "nobody is less important"
+
+    def test_a_queue_gets_back_what_its_own_less_important_tasks_use_and_no_more(self):
+        """Queues 1 and 2 share 2; each has a less important task there. Queue 1 waits with a task for two."""
+        draws = [
+            Draw(1, (one_of(0),)),
+            Draw(2, (one_of(0),)),
+            Draw(1, (one_of(0, amount=2),)),
+            Draw(1, (one_of(0),)),
+        ]
+        quotas = pose([[2], [0], [0]], draws, parent=[-1, 0, 0], kind=[0])
+        made = problem(tasks=[1] * 4, requests=[[0]] * 4, free=[[9]], priority=[0, 0, 5, 5])
+        made = replace(made, quotas=quotas)
+        every = np.ones(4, dtype=np.bool_)
+        both = proposed((0, 0), (1, 0))
+        assert not is_displaced(made, ints(2), both, every)
+        assert is_displaced(made, ints(3), both, every)
+        assert is_displaced(made, ints(2, 3), both, every)
+        assert is_displaced(made, ints(2), proposed((0, 0)), every)
+        assert not is_displaced(made, ints(3), proposed((1, 0)), np.array([True, False, True, True]))
