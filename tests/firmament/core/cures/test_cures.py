@@ -330,3 +330,44 @@ def test_all_are_helped_where_they_may_stand_together():
     apart = (TaskTerm(HOSTNAME, TaskSelector(namespaces=("",))),)
     found = found_together(2, large, least=2, anti_affinity=apart)
     assert found[CureKind.DROP].together == 2
+
+
+class TestRoomForWhoWaits:
+    """Moves after which one of several tasks, or its gang, has a place: "runs" may go from a to b."""
+
+    def finder(self, *more: Event, least: int = 0) -> CureFinder:
+        tolerated = (Toleration("t", "Exists"),)
+        events: list[Event] = [
+            MachineUpserted(small("a")),
+            MachineUpserted(small("b", taints=(Taint("t", "", "NoSchedule"),))),
+            ClassDefined(1, TaskClass((("cpu", 3000),))),
+            ClassDefined(2, TaskClass((("cpu", 2000),), tolerations=tolerated)),
+            ClassDefined(3, TaskClass((("cpu", 9000),))),
+            JobDefined(Job("g", min_members=least)),
+            TasksBound("a", 2, ("runs",)),
+            *more,
+        ]
+        return CureFinder(Trials(scheduler(), events), events)
+
+    def test_of_a_class_the_first_task_that_is_asked_for_gets_it(self):
+        finder = self.finder(TasksSubmitted(1, ("t", "u", "v")))
+        for asked in (["u", "t"], ["t", "u"]):
+            room = finder.find_room(asked, 30)
+            assert room is not None
+            assert (dict(room.places), dict(room.moves)) == ({asked[0]: "a"}, {"runs": "b"})
+
+    def test_who_cannot_be_helped_is_passed_over(self):
+        finder = self.finder(TasksSubmitted(3, ("large",)), TasksSubmitted(1, ("t",)))
+        room = finder.find_room(["large", "t"], 30)
+        assert room is not None
+        assert dict(room.places) == {"t": "a"}
+        assert finder.find_room(["large"], 30) is None
+        assert finder.find_room(["unknown"], 30) is None
+
+    def test_a_gang_gets_places_for_all_or_none(self):
+        one = self.finder(TasksSubmitted(1, ("t",), job="g"), least=2)
+        two = self.finder(TasksSubmitted(1, ("t", "u"), job="g"), least=2)
+        assert two.find_room(["t"], 30) is None
+        assert two.find_room(["u", "t"], 30) is None
+        room = one.find_room(["t"], 30)
+        assert room is None or dict(room.places) == {"t": "a"}

@@ -10,7 +10,7 @@ import pytest
 from firmament.core.changes import CureKind
 from firmament.core.cures.group_tree_cures import cures_by_level
 from firmament.core.events import TasksSubmitted
-from firmament.core.model import Job, JobGroup, Machine
+from firmament.core.model import Job, JobGroup, LevelRule, Machine
 from firmament.core.rescheduling.trials import TogetherChange
 
 JOB = Job(
@@ -93,3 +93,57 @@ def test_tries_are_limited(tries: int):
     trials = Trying()
     assert cures(trials, tries) == []
     assert len(trials.tried) == tries
+
+
+class Dividing(Trying):
+    """Tries changes of a job whose groups are divided over labels; none helps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left: list[list[tuple[str, ...]]] = []
+
+    def find_places_of_all(
+        self, waiting: Any, change: TogetherChange, others: Any
+    ) -> Mapping[str, str] | None:
+        assert change.job is not None
+        self.left.append([tuple(key for key, _ in each.divided) for each in change.job.groups])
+        return None
+
+
+@pytest.mark.parametrize("larger", [1, 2])
+def test_rules_that_divide_a_level_are_dropped_the_deepest_level_and_its_largest_group_first(larger: int):
+    rule = LevelRule()
+    job = Job(
+        "g",
+        groups=(
+            JobGroup("all", least=2, divided=(("zone", rule),)),
+            JobGroup("left", "all", least=5, divided=(("rack", rule), ("host", rule))),
+            JobGroup("right", "all", least=5 * larger - 1, divided=(("rack", rule),)),
+        ),
+    )
+    trials = Dividing()
+    asked: Any = trials
+    assert list(cures_by_level(asked, WAITING, job, 99)) == []
+    both = ("rack", "host")
+    assert trials.left == [
+        [("zone",), ("rack",), ("rack",)],
+        [("zone",), ("host",), ("rack",)] if larger == 1 else [("zone",), both, ()],
+        [("zone",), ("host",), ()],
+        [(), both, ("rack",)],
+    ]
+
+
+def test_a_rule_that_divides_is_called_by_its_group_and_label():
+    job = Job("g", groups=(JobGroup("all", least=2, divided=(("zone", LevelRule()),)),))
+
+    class Helping(Dividing):
+        def find_places_of_all(self, waiting: Any, change: TogetherChange, others: Any) -> Any:
+            super().find_places_of_all(waiting, change, others)
+            return {"t": "m3"}
+
+    asked: Any = Helping()
+    (cure,) = cures_by_level(asked, WAITING, job, 99)
+    assert [(step.kind, step.subject, step.after) for step in cure.steps] == [
+        (CureKind.DROP, "rule of group all by zone", None)
+    ]
+    assert (cure.machine, cure.together) == ("m3", 1)
