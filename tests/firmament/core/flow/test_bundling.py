@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 from firmament.core.flow.reduction import merge_classes
@@ -113,4 +114,56 @@ def test_classes_get_places_machine_by_machine():
 
 def test_classes_that_differ_stay_as_they_are():
     given = problem(tasks=[1, 1], requests=[[1], [2]], free=[[9]])
+    assert merge_classes(given).problem is given
+
+
+def gangs(
+    counts: list[int], gang: list[int], need: list[int], priority: list[int] | None = None
+) -> PlacementProblem:
+    """Classes of one shape with so many tasks, of these gangs (-1 for none), each of which needs so many places."""
+    base = alike([[0] * (WAIT_BUCKETS - 1) + [count] for count in counts], 99)
+    return replace(
+        base,
+        gang=np.array(gang),
+        gang_need=np.array(need),
+        priority=np.array(priority or [0] * len(counts), dtype=np.int64),
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "gang", "need", "places", "expected"),
+    [
+        ([2, 3], [0, 1], [2, 3], 5, [2, 3]),
+        ([2, 3], [0, 1], [2, 3], 4, [2, 0]),  # two are left out: the second gang needs three
+        ([2, 3], [0, 1], [3, 3], 5, [0, 3]),  # the first gang has too few tasks
+        ([3, 3], [0, 1], [3, 2], 2, [0, 2]),  # what the first could not use is there for the second
+        ([3, 3], [0, 1], [1, 2], 5, [3, 2]),  # what is left goes to members beyond the need
+        ([1, 2, 2], [0, 0, 1], [3, 2], 5, [1, 2, 2]),  # a gang of two classes
+        ([1, 2, 2], [0, 0, 1], [3, 2], 4, [1, 2, 0]),
+        ([1, 2, 2], [0, 0, 1], [3, 2], 2, [0, 0, 2]),
+        ([2, 2], [0, -1], [2], 3, [2, 1]),
+        ([2, 2], [0, -1], [2], 1, [0, 1]),
+        ([2, 2], [-1, 0], [0], 3, [2, 1]),
+    ],
+)
+def test_each_gang_gets_what_it_needs_or_nothing(
+    counts: list[int], gang: list[int], need: list[int], places: int, expected: list[int]
+):
+    given = gangs(counts, gang, need)
+    found = merge_classes(given).distribute(Assignments(np.array([0]), np.array([0]), np.array([places])))
+    assert np.bincount(found.cls, weights=found.count, minlength=len(counts)).astype(int).tolist() == expected
+
+
+def test_gangs_come_by_importance_and_then_by_age():
+    given = gangs([2, 2, 2], [2, 0, 1], [2, 2, 2], priority=[0, 0, 5])
+    merged = merge_classes(given)
+    assert merged.problem.priority.tolist() == [0, 5]
+    found = merged.distribute(Assignments(np.array([0, 1]), np.array([0, 0]), np.array([3, 2])))
+    assert np.bincount(found.cls, weights=found.count, minlength=3).astype(int).tolist() == [0, 2, 2]
+    back = merged.gather(found)
+    assert back.cls.tolist() == [0, 1]
+
+
+def test_a_class_with_a_limit_per_machine_is_not_merged():
+    given = replace(alike([[1] * WAIT_BUCKETS] * 2, 9), most={0: 1})
     assert merge_classes(given).problem is given

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cost_models.interface import JointRows
+from firmament.core.constraints.quota_terms import Draw
 from firmament.core.flow.problem import Assignments
 from firmament.core.flow.residual import Residual, admit, machine_units
+from tests.firmament.core.constraints.quota_terms import one_of, pose
 from tests.support.core import problem
+from tests.support.histories.holding import SeatLedger
 
 ROWS = JointRows(row_of=np.array([0, -1]), amount=np.array([2, 1, 1]), limit=np.array([5]), reason="full")
 """A row of the first machine, from which tasks take 2, 1 and 1 of 5."""
@@ -110,3 +115,83 @@ def test_proposals_are_admitted_as_far_as_they_fit_together():
     )
     assert residual.free.tolist() == [[4, 2], [0, 3]]
     assert residual.remaining.sum() == 10 - 5
+
+
+class TestQuotasAndLedgers:
+    """Seats of machines and quotas of queues limit tasks beside what machines have; both take what is booked."""
+
+    SHAPES = np.array([0, 1, 2, 0, 1, 2])
+    MACHINES = np.array([0, 0, 0, 1, 1, 1])
+
+    def residual(
+        self, *, seats: tuple[int, int] = (2, 0), quota: int = 3, numbered: bool = False
+    ) -> Residual:
+        """Class 0 takes a seat, class 1 two of the quota, class 2 neither; ``numbered``: ledgers know 2 as 1."""
+        posed = problem(tasks=[9] * 3, requests=[[1]] * 3, free=[[9], [9]])
+        draws = pose([[quota]], [Draw(0, (one_of(0, amount=2),))], kind=[0, 0])
+        seated = np.array([True, False] if numbered else [True, False, False])
+        return Residual(
+            replace(
+                posed,
+                quotas=replace(draws, draw=np.array([-1, 0, -1])),
+                ledgers=(SeatLedger(np.array(seats), seated),),
+                model_shape=np.array([0, 1, 1]) if numbered else None,
+            )
+        )
+
+    @pytest.mark.parametrize("numbered", [False, True])
+    def test_all_ways_to_ask_agree(self, numbered: bool):
+        residual = self.residual(numbered=numbered)
+        assert residual.units(self.SHAPES, self.MACHINES).tolist() == [2, 1, 9, 0, 1, 9]
+        assert [residual.has_room_on(shape, 0) for shape in range(3)] == [True, True, True]
+        assert [residual.has_room_on(shape, 1) for shape in range(3)] == [False, True, True]
+        for shape in range(3):
+            assert residual.has_room(shape).tolist() == [residual.has_room_on(shape, each) for each in (0, 1)]
+        residual.add(0, 0, 2)
+        residual.add(1, 1)
+        assert residual.units(self.SHAPES, self.MACHINES).tolist() == [0, 0, 7, 0, 0, 8]
+        assert [residual.has_room_on(shape, 0) for shape in range(3)] == [False, False, True]
+
+    @pytest.mark.parametrize("numbered", [False, True])
+    @pytest.mark.parametrize("at_once", [False, True])
+    def test_bookings_take_seats_and_quota(self, numbered: bool, at_once: bool):
+        residual = self.residual(seats=(5, 5), quota=9, numbered=numbered)
+        shapes, machines, counts = np.array([0, 1, 2]), np.array([0, 1, 1]), np.array([3, 2, 4])
+        if at_once:
+            residual.book(shapes, machines, counts)
+        else:
+            for entry in zip(shapes.tolist(), machines.tolist(), counts.tolist(), strict=True):
+                residual.add(*entry)
+        assert residual.placed.tolist() == [3, 6]
+        assert residual.free.tolist() == [[6, 3]]
+        assert residual.units(self.SHAPES, self.MACHINES).tolist() == [2, 2, 6, 3, 2, 3]
+        (ledger,) = residual.ledgers
+        assert isinstance(ledger, SeatLedger)
+        assert ledger.seats.tolist() == [2, 5]
+
+    def test_a_ledger_gives_nothing_back(self):
+        residual = self.residual()
+        residual.add(2, 0, 0)
+        with pytest.raises(ValueError, match="a ledger gives nothing back"):
+            residual.add(2, 0, -1)
+
+    def test_a_copy_for_another_problem_keeps_what_is_taken(self):
+        residual = self.residual(seats=(5, 5), quota=9)
+        residual.add(0, 0, 2)
+        residual.add(1, 0, 3)
+        assert residual.problem.quotas is not None
+        turned = replace(residual.problem.quotas, draw=np.array([0, -1, -1]))
+        twin = residual.from_problem(
+            replace(residual.problem, quotas=turned, requests=np.array([[2], [1], [1]]))
+        )
+        assert twin.units(np.arange(3), np.zeros(3, np.int64)).tolist() == [1, 4, 4], (
+            "class 0 draws two of three"
+        )
+        assert twin.has_room_on(0, 0)
+        twin.add(0, 0)
+        assert twin.free.tolist() == [[2, 9]]
+        assert residual.free.tolist() == [[4, 9]]
+        assert residual.units(np.arange(3), np.zeros(3, np.int64)).tolist() == [3, 1, 4]
+        without = residual.from_problem(replace(residual.problem, quotas=None))
+        assert without.quotas is None
+        assert without.units(np.array([1]), np.array([0])).tolist() == [4]
