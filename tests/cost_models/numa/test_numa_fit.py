@@ -132,6 +132,7 @@ class TestUncounted:
         assert answer.feasible is not None
         assert (~answer.feasible[0]).tolist() == refused
         if any(refused):
+            assert answer.causes is not None
             assert answer.reasons[int(answer.causes[0, 0])] == "invalid node topology data"
 
     @pytest.mark.parametrize(

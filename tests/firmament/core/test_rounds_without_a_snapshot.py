@@ -174,16 +174,18 @@ def test_tables_are_enlarged_before_they_are_full():
 
 
 class TestUnusedClasses:
+    def has_surplus(self, core: Scheduler) -> bool:
+        return core._cluster.classes.has_surplus
+
     def test_they_are_freed_between_rounds_and_not_while_one_is_open(self):
         core = scheduler(machine("m"), tasks(1, "t"))
-        classes = core._cluster.classes
         opened = core.open_round()
         for number in range(100):
             core.apply([ClassDefined(2, task_class(100, labels=(("n", str(number)),))), ClassRemoved(2)])
-        assert classes.has_surplus, "the open round refers to rows of classes"
+        assert self.has_surplus(core), "the open round refers to rows of classes"
         assert placed(core.close_round(opened, opened.solve())) == {"t": "m"}
         core.apply([])
-        assert not classes.has_surplus
+        assert not self.has_surplus(core)
         core.apply([TasksSubmitted(1, ("u",)), *tasks(2, "v", content=task_class(200))])
         assert placed(core.run_round()).keys() == {"u", "v"}
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from cost_models.group_terms import LevelRule
 from firmament.core.changes import CureKind
 from firmament.core.cures.group_tree_cures import cures_by_level
 from firmament.core.events import TasksSubmitted
-from firmament.core.model import Job, JobGroup, LevelRule, Machine
+from firmament.core.model import Job, JobGroup, Machine
 from firmament.core.rescheduling.trials import TogetherChange
 
 JOB = Job(
