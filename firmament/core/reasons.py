@@ -2,7 +2,7 @@
 
 A reason says at which stage of kube-scheduler's filters it is found, how severe it is, and what cures it. Code that
 decides by a reason compares values. The words are for people, and for messages between processes: only this module
-makes and reads them.
+makes and reads them. `firmament.core.diagnosis.failed_scheduling_message` makes messages of them.
 """
 
 from __future__ import annotations
@@ -239,35 +239,7 @@ def of_volume(words: str, *, in_use: bool) -> AnyReason:
     return StatedReason(words or Reason.WRONG_VOLUMES.value, stage, severity, cured_by)
 
 
-# --- Sentences for people.
-
-
-TOO_FEW_PLACES = "node(s) had room for some of them, but not for all at once"
-NO_MACHINES = "no nodes available to schedule pods"
-
-
-def too_few_places(constraints: str) -> str:
-    """Return the text for a gang that does not fit.
-
-    ``constraints``: the names of constraints without which the gang would fit; "" if unknown.
-    """
-    return f"{TOO_FEW_PLACES} (because of {constraints})" if constraints else TOO_FEW_PLACES
-
-
-def summarise(machines: int, counts: Sequence[tuple[str, int]], of_task: str = "") -> str:
-    """Return ``0/4 nodes are available: 1 node(s) were unschedulable, 3 Insufficient cpu.``
-
-    ``counts``: (text, machines) pairs, written in kube-scheduler's order, which is that of texts beginning with the
-    number. ``of_task``: a fault of the task that holds on every machine; if there is one, nothing else is written.
-    """
-    if machines == 0:
-        return f"0/0 nodes are available: {NO_MACHINES}."
-    if of_task:
-        return f"0/{machines} nodes are available: {of_task}."
-    if not counts:
-        return f"0/{machines} nodes are available."
-    listed = ", ".join(f"{count} {words}" for words, count in order_reasons(counts))
-    return f"0/{machines} nodes are available: {listed}."
+# --- Parts of sentences for people.
 
 
 def order_reasons(counts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:

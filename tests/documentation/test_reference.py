@@ -15,7 +15,8 @@ from prometheus_client.metrics import MetricWrapperBase
 from cost_models.registry import list_available
 from firmament.cli import main as firmament
 from firmament.configuration.document import RoundSection, SchedulerConfiguration
-from firmament.core.reasons import TOO_FEW_PLACES, Reason, lack_of
+from firmament.core.diagnosis.failed_scheduling_message import TOO_FEW_PLACES
+from firmament.core.reasons import Reason, lack_of
 from firmament.server.metrics import Metrics
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
 from poseidon.bridge.queues.queue_figures import QueueCollector, QueueFigures

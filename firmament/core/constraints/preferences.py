@@ -1,9 +1,7 @@
-"""Computes the cost of preferred rules between tasks: 100 minus kube-scheduler's scores, times its weights.
+"""Computes the cost of preferred rules: 100 minus kube-scheduler's scores, times its weights.
 
-Preferred (anti-)affinity counts, per domain, the weights of the terms that match (InterPodAffinity, weight 2). Uneven
-domains of ScheduleAnyway constraints count as in PodTopologySpread's score (weight 2). Both scores (of affinity and
-of spreading) are scaled over the feasible machines, so the best of these machines costs nothing. Rules under which
-all machines are equal cost nothing.
+Preferred rules between tasks are (anti-)affinity and ScheduleAnyway constraints. Both scores are scaled over the
+feasible machines, so the best of these machines costs nothing. Rules under which all machines are equal cost nothing.
 """
 
 from __future__ import annotations
@@ -15,10 +13,8 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.constraints.counters import RuleState
-from firmament.core.constraints.ruleset import ClassRules
-
-AFFINITY_WEIGHT = 2
-SPREAD_WEIGHT = 2
+from firmament.core.constraints.pod_affinity_score import AFFINITY_WEIGHT, score_pod_affinity
+from firmament.core.constraints.topology_spread_score import SPREAD_WEIGHT, score_topology_spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +27,14 @@ class SoftCost:
     points: Float64
     raw: Float64
     weight: int
+
+    @classmethod
+    def from_score(cls, weight: int, score: Float64, raw: Float64) -> SoftCost:
+        """Return the cost of a score from 0 to 100: 100 minus the score, times the rule's ``weight``.
+
+        ``raw``: the figure from which the score was scaled. ``score`` and ``raw`` are float64[M].
+        """
+        return cls(weight * (100.0 - score), raw, weight)
 
     @classmethod
     def join(cls, parts: Iterable[SoftCost | None]) -> SoftCost | None:
@@ -51,46 +55,8 @@ def soft_cost(state: RuleState, cls: int, feasible: Bool, at: Int64 | None = Non
     rules = state.rules.rules(cls)
     if not rules.soft or not feasible.any():
         return None
-    return SoftCost.join([_affinity(state, rules, feasible, at), _spread(state, rules, feasible, at)])
-
-
-def _affinity(state: RuleState, rules: ClassRules, feasible: Bool, at: Int64 | None) -> SoftCost | None:
-    """Return InterPodAffinity's cost: the sum of weights, scaled between least and most over the feasible machines."""
-    total = np.zeros(len(feasible))
-    for inclination in rules.inclinations:
-        if state.totals[inclination.counter]:
-            counter = state.rules.counters[inclination.counter]
-            domain = counter.domain if at is None else counter.domain[at]
-            total += inclination.weight * np.append(state.counts[inclination.counter], 0)[domain]
-    least, most = total[feasible].min(), total[feasible].max()
-    if most <= least:
-        return None
-    score = np.clip(np.floor(100.0 * (total - least) / (most - least)), 0.0, 100.0)
-    return SoftCost(AFFINITY_WEIGHT * (100.0 - score), total, AFFINITY_WEIGHT)
-
-
-def _spread(state: RuleState, rules: ClassRules, feasible: Bool, at: Int64 | None) -> SoftCost | None:
-    """Return PodTopologySpread's cost: each constraint's count x factor + maxSkew - 1 is summed to s and scored.
-
-    The score is 100 x (most + least - s) / most.
-
-    Machines that lack a label of some constraint score 0.
-    """
-    if not rules.soft_spreadings:
-        return None
-    total = np.zeros(len(feasible))
-    lacking = np.zeros(len(feasible), dtype=np.bool_)
-    for rule in rules.soft_spreadings:
-        domain = rule.key_domain if at is None else rule.key_domain[at]
-        lacking |= domain < 0
-        total += np.append(state.counts[rule.counter], 0)[domain] * rule.factor + (rule.max_skew - 1)
-    total = np.round(total)
-    scaled = feasible & ~lacking
-    if not scaled.any():
-        return None
-    least, most = total[scaled].min(), total[scaled].max()
-    if most == least and not lacking.any():
-        return None
-    score = np.floor(100.0 * (most + least - total) / most) if most > 0 else np.full(len(total), 100.0)
-    score = np.where(lacking, 0.0, np.clip(score, 0.0, 100.0))
-    return SoftCost(SPREAD_WEIGHT * (100.0 - score), -total, SPREAD_WEIGHT)
+    scores = (
+        (AFFINITY_WEIGHT, score_pod_affinity(state, rules, feasible, at)),
+        (SPREAD_WEIGHT, score_topology_spread(state, rules, feasible, at)),
+    )
+    return SoftCost.join(SoftCost.from_score(weight, *found) for weight, found in scores if found is not None)

@@ -11,6 +11,11 @@ from cost_models.interface import Bool, Int64
 from firmament.core.board.board import Board
 from firmament.core.constraints.counters import RuleState
 from firmament.core.diagnosis.contention import Contention
+from firmament.core.diagnosis.failed_scheduling_message import (
+    explain_too_few_places,
+    format_unavailable_nodes,
+    introduce_gang,
+)
 from firmament.core.diagnosis.gang_constraints import GangConstraints
 from firmament.core.diagnosis.kept_room import add_kept, refuse_kept_room
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons, explain_origins
@@ -18,15 +23,7 @@ from firmament.core.filters.root_causes import RootCauses
 from firmament.core.filters.static_rows import StaticRow, verdict
 from firmament.core.flow.problem import Assignments
 from firmament.core.model import TaskClass
-from firmament.core.reasons import (
-    AnyReason,
-    Cause,
-    Reason,
-    StatedReason,
-    by_limit,
-    summarise,
-    too_few_places,
-)
+from firmament.core.reasons import AnyReason, Cause, Reason, StatedReason, by_limit
 from firmament.core.results import Unscheduled
 from firmament.core.rules.framework.node_rule import MachineRefusal
 from firmament.core.rules.registry import compile_rules
@@ -87,9 +84,10 @@ def pending_reasons(
             gang = int(snapshot.problem.gang[index])
             if gang not in apart:
                 apart[gang] = constraints.describe_lack(gang) if cluster.version == snapshot.version else ""
-            counts.append((too_few_places(apart[gang]), len(cluster.machines) - closed))
+            counts.append((explain_too_few_places(apart[gang]), len(cluster.machines) - closed))
         if counts or not short:
-            why = f"{why} {summarise(len(cluster.machines), counts, causes.find_of_task())}".lstrip()
+            listed = format_unavailable_nodes(len(cluster.machines), counts, causes.find_of_task())
+            why = f"{why} {listed}".lstrip()
         message = content.invalid or (
             together + why + preemption.explain(int(snapshot.cls[index]), int(rows[0]), causes)
         )
@@ -111,8 +109,7 @@ def _gang_prefix(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
         return words
     job = cluster.jobs.gang(snapshot.gangs[gang])
     name = snapshot.gangs[gang] if job is None else job.name or job.id
-    needed = int(snapshot.problem.gang_need[gang])
-    return f"gang {name} needs {'1 place' if needed == 1 else f'{needed} places at once'}: "
+    return introduce_gang(name, int(snapshot.problem.gang_need[gang]))
 
 
 def _still_pending(cluster: Cluster, snapshot: Snapshot) -> dict[int, Int64]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.diagnosis.failed_scheduling_message import format_unavailable_nodes
 from firmament.core.filters.root_causes import RootCauses, make_root_causes
 from firmament.core.queue.importance import Importance
 from firmament.core.ranks import places_in
-from firmament.core.reasons import Stage, summarise
+from firmament.core.reasons import Stage
 from firmament.core.rules.node_resources import find_refusals_by_resource
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
@@ -97,7 +98,7 @@ class PreemptionReasons:
             counts[NO_VICTIMS] = len(rows)
         if len(rows) < machines:
             counts[NOT_HELPFUL] = machines - len(rows)
-        return f"{IN_VAIN}{summarise(machines, list(counts.items()))}"
+        return f"{IN_VAIN}{format_unavailable_nodes(machines, list(counts.items()))}"
 
     def _large_enough(self, request: Int64) -> Bool:
         """Return which machines have enough capacity of every resource when empty: bool[M]; volumes do not count."""

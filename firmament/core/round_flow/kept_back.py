@@ -8,9 +8,9 @@ import numpy as np
 
 from cost_models.interface import Bool
 from firmament.core.board.board import Board
+from firmament.core.diagnosis.failed_scheduling_message import explain_too_few_places
 from firmament.core.filters.root_causes import RootCauses, make_root_causes, rule_refusals
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.reasons import too_few_places
 from firmament.core.rules.framework.node_rule import MachineRefusal
 from firmament.core.rules.node_name import OUTSIDE
 from firmament.core.rules.node_resources import find_refusals_by_resource
@@ -90,4 +90,4 @@ def _of_open(problem: PlacementProblem, cls: int, causes: RootCauses) -> Iterato
     machines = int((~causes.find_refused()).sum())
     if machines:
         in_gang = len(problem.gang) > 0 and int(problem.gang[cls]) >= 0
-        yield too_few_places("") if in_gang else LEFT_OVER, machines
+        yield explain_too_few_places("") if in_gang else LEFT_OVER, machines

@@ -16,7 +16,7 @@ from firmament.core.changes import ChangedMachine, CureChange, CureKind, CurePro
 from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass
 from firmament.core.reasons import Cause, Reason
-from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule, cost_of_score
+from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.rules.framework.work import count_looks_of_terms
 from firmament.core.state.machines import MachineTable
 
@@ -54,7 +54,7 @@ class NodeAffinity(NodeRule):
             matched += preferred.weight * selectors.term(preferred.term)
         best = matched[feasible].max(initial=0.0)
         score = np.floor(100.0 * matched / best) if best > 0 else np.zeros(len(machines))
-        return cost_of_score(WEIGHT, np.minimum(score, 100.0), matched)
+        return SoftCost.from_score(WEIGHT, np.minimum(score, 100.0), matched)
 
     def count_looks(self, content: TaskClass) -> int:
         """Return one evaluation for each selected label, and the evaluations of all terms."""

@@ -17,7 +17,7 @@ from firmament.core.changes import ChangedMachine, CureChange, CureKind, CurePro
 from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import Machine, Taint, TaskClass, Toleration
 from firmament.core.reasons import Reason, explain_untolerated
-from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule, cost_of_score
+from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.selectors.taints import COMPARING, HARD_EFFECTS, is_tolerated, parse_compared_integer
 from firmament.core.state.machines import MachineTable
 
@@ -66,7 +66,7 @@ class TaintToleration(NodeRule):
         if most <= 0:
             return None
         score = 100.0 - np.floor(100.0 * unwanted / most)
-        return cost_of_score(WEIGHT, np.maximum(score, 0.0), -unwanted)
+        return SoftCost.from_score(WEIGHT, np.maximum(score, 0.0), -unwanted)
 
     def find_malformed(self, content: TaskClass) -> str:
         """Return which toleration compares with a value that is no integer; "" if none does."""

@@ -12,12 +12,9 @@ from types import MappingProxyType
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.constraints.pod_affinity_score import HARD_AFFINITY_WEIGHT
 from firmament.core.model import Requirement, TaskClass, TaskSelector, TaskTerm
 from firmament.core.state.classes import ClassRow
-
-HARD_AFFINITY_WEIGHT = 1
-"""The weight that each required affinity term of a task on a machine has for the tasks that it selects
-(kube-scheduler's hardPodAffinityWeight)."""
 
 _SIGNS = MappingProxyType(
     {"affinity": 1, "anti_affinity": 0, "preferred_affinity": 1, "preferred_anti_affinity": -1}

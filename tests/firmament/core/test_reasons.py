@@ -20,8 +20,6 @@ from firmament.core.reasons import (
     lacks_only_room,
     of_volume,
     order_reasons,
-    summarise,
-    too_few_places,
 )
 
 KUBE_SCHEDULER = {
@@ -131,32 +129,12 @@ def test_words_that_come_with_a_volume_become_a_reason(
 # --- sentences --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("machines", "counts", "of_task", "sentence"),
-    [
-        (0, [("x", 1)], "y", "0/0 nodes are available: no nodes available to schedule pods."),
-        (3, [], "", "0/3 nodes are available."),
-        (3, [("x", 3)], "the task is bad", "0/3 nodes are available: the task is bad."),
-        (1, [("x", 1)], "", "0/1 nodes are available: 1 x."),
-        (15, [("b", 2), ("a", 2), ("c", 11)], "", "0/15 nodes are available: 11 c, 2 a, 2 b."),
-    ],
-)
-def test_sentences_count_machines(machines: int, counts: list[tuple[str, int]], of_task: str, sentence: str):
-    assert summarise(machines, counts, of_task) == sentence
-
-
 def test_reasons_are_sorted_as_text_that_begins_with_the_number():
     assert order_reasons([("b", 2), ("z", 10), ("a", 2)]) == [("z", 10), ("a", 2), ("b", 2)]
 
 
 def test_numbers_and_nouns():
     assert [format_number(count, "node") for count in (0, 1, 2)] == ["0 nodes", "1 node", "2 nodes"]
-
-
-def test_places_that_are_too_few():
-    words = "node(s) had room for some of them, but not for all at once"
-    assert too_few_places("") == words
-    assert too_few_places("cpu") == f"{words} (because of cpu)"
 
 
 def test_what_is_lacking_by_resource():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry
 
-from firmament.core.reasons import Reason, lack_of, too_few_places
+from firmament.core.diagnosis.failed_scheduling_message import explain_too_few_places
+from firmament.core.reasons import Reason, lack_of
 from poseidon import plan
 from poseidon.bridge.metrics import QUEUES, QueueDepths
 from poseidon.bridge.solver_stream.batches import AnswerTimes
@@ -64,7 +65,7 @@ def test_every_reason_of_solver_and_bridge_belongs_to_a_plugin():
     known = {each.value for each in Reason} | words_of(requirements)
     known = {each for each in known if "node(s)" in each or each == Reason.TOO_MANY.value}
     assert len(known) > 20
-    for words in (*known, lack_of("cpu").words, too_few_places("volumes")):
+    for words in (*known, lack_of("cpu").words, explain_too_few_places("volumes")):
         assert plugins_of(f"0/4 nodes are available: 4 {words}.") != (OTHER,), words
 
 

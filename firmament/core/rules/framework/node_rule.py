@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from cost_models.interface import Bool, Float64, Int64, Needs
+from cost_models.interface import Bool, Int64, Needs
 from firmament.core.changes import ChangedMachine, CureProposal
 from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import Machine, TaskClass
@@ -154,11 +154,3 @@ class NodeRule(ABC):
 
 MODEL_NAME = "kubernetes"
 """The name that explanations use for a task's own preferences, as if a cost model stated them."""
-
-
-def cost_of_score(weight: int, score: Float64, raw: Float64) -> SoftCost:
-    """Return the cost of a score from 0 to 100: 100 minus the score, times the rule's ``weight``.
-
-    ``raw``: the figure from which the score was scaled. ``score`` and ``raw`` are float64[M].
-    """
-    return SoftCost(weight * (100.0 - score), raw, weight)

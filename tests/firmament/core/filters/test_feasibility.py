@@ -6,9 +6,10 @@ import re
 
 import pytest
 
+from firmament.core.diagnosis.failed_scheduling_message import format_unavailable_nodes
 from firmament.core.events import TasksBound
 from firmament.core.model import NodeSelectorTerm, Requirement, Taint
-from firmament.core.reasons import explain_untolerated, lack_of, summarise
+from firmament.core.reasons import explain_untolerated, lack_of
 from firmament.core.scheduler import Scheduler
 from tests.support.core import GIB, machine, messages, placed, scheduler, task_class, tasks
 
@@ -39,7 +40,7 @@ def message(core: Scheduler) -> str:
     ],
 )
 def test_messages_list_reasons_as_text_figures_first(machines: int, counts: list[tuple[str, int]], text: str):
-    assert summarise(machines, counts) == text
+    assert format_unavailable_nodes(machines, counts) == text
 
 
 def test_reasons_in_the_words_of_kubernetes():

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from firmament.core.diagnosis.failed_scheduling_message import TOO_FEW_PLACES
 from firmament.core.flow.problem import Assignments
-from firmament.core.reasons import TOO_FEW_PLACES, Cause, Reason
+from firmament.core.reasons import Cause, Reason
 from firmament.core.round_flow import kept_back
 from firmament.core.round_flow.kept_back import LEFT_OVER, find_kept_back
 from firmament.core.rules.framework.node_rule import MachineRefusal

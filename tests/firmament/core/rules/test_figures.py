@@ -12,6 +12,8 @@ FIGURES = {
     "firmament.core.rules.framework.rule_counters:MANY": 32,
     "firmament.core.rules.framework.rule_counters:_SHORT": 65_536,
     "firmament.core.rules.framework.work:_VALUES_PER_LOOK": 50,
+    "firmament.core.rules.image_locality:MAX_CONTAINER_IMAGE_BYTES": 1_048_576_000,
+    "firmament.core.rules.image_locality:MIN_IMAGE_BYTES": 24_117_248,
     "firmament.core.rules.image_locality:WEIGHT": 1,
     "firmament.core.rules.model_constraints:find_kinds.without": -1,
     "firmament.core.rules.model_constraints:model_constraints.without": -1,

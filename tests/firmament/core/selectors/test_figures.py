@@ -7,8 +7,6 @@ from tests.support.figures import read_figures
 FIGURES = {
     "firmament.core.selectors.labels:ABSENT": 0,
     "firmament.core.selectors.labels:LONGEST_INTEGER": 19,
-    "firmament.core.selectors.machine_contents:MAX_CONTAINER_IMAGE_BYTES": 1_048_576_000,
-    "firmament.core.selectors.machine_contents:MIN_IMAGE_BYTES": 24_117_248,
     "firmament.core.selectors.taints:FEW": 4,
 }
 

@@ -1,8 +1,6 @@
-"""What it is worth that a machine has a task's images, with kube-scheduler's ImageLocality worked out by hand."""
+"""Which machines have which images, and how large these are."""
 
 from __future__ import annotations
-
-import pytest
 
 from firmament.core.model import Image
 from firmament.core.selectors.machine_contents import ImageIndex
@@ -30,69 +28,56 @@ def held(images: dict[str, int]) -> tuple[Image, ...]:
     return tuple(Image((name,), size * MIB) for name, size in images.items())
 
 
-def scores(made: Machines, *images: str) -> list[float] | None:
-    found = made.scores(images, made.count)
-    return None if found is None else found.tolist()
+def sizes(made: Machines, *images: str) -> list[float] | None:
+    """MiB that each machine has of these images, each scaled by the share of machines that have it."""
+    found = made.sum_scaled_sizes(images, made.count)
+    return None if found is None else (found / MIB).tolist()
 
 
 def test_no_machine_has_any_of_them():
-    assert scores(index({"a": 500}, {}), "b") is None
-    assert scores(index({"a": 500}, {})) is None
-    assert scores(index(), "a") is None
+    assert sizes(index({"a": 500}, {}), "b") is None
+    assert sizes(index({"a": 500}, {})) is None
+    assert sizes(index(), "a") is None
 
 
-@pytest.mark.parametrize(
-    ("size", "expected"),
-    [
-        (22, 0),
-        (23, 0),
-        (512, 50),  # (512 - 23) / (1000 - 23) = 0.5005
-        (511, 49),  # 0.4995
-        (999, 99),
-        (1000, 100),
-        (4000, 100),
-    ],
-)
-def test_between_two_thresholds(size: int, expected: int):
-    assert scores(index({"a": size}), "a") == [expected]
+def test_each_size_is_scaled_by_the_share_of_machines_that_have_the_image():
+    assert sizes(index({"a": 2000}, {}, {}, {}), "a") == [500, 0, 0, 0]
+    assert sizes(index({"a": 2000}, {}, {"a": 1000}, {}), "a") == [1000, 0, 500, 0]
 
 
-def test_a_rare_image_counts_by_the_share_of_machines_that_have_it():
-    # one of four: 2000 / 4 = 500; (500 - 23) / 977 = 0.488. Two of four: 1000
-    assert scores(index({"a": 2000}, {}, {}, {}), "a") == [48, 0, 0, 0]
-    assert scores(index({"a": 2000}, {}, {"a": 2000}, {}), "a") == [100, 0, 100, 0]
+def test_images_add_up_and_count_once_for_each_container():
+    made = index({"a": 600, "b": 500}, {"a": 600, "b": 500})
+    assert sizes(made, "a", "b") == [1100, 1100]
+    assert sizes(made, "a", "unknown") == [600, 600]
+    assert sizes(made, "a", "a") == [1200, 1200]
 
 
-def test_images_of_several_containers_add_up_to_a_higher_threshold():
-    # (600 + 600 - 23) / (2000 - 23) = 0.595; one of them (600 - 23) / 1977 = 0.29
-    made = index({"a": 600, "b": 600}, {"a": 600, "b": 600})
-    assert scores(made, "a", "b") == [59, 59]
-    assert scores(made, "a", "unknown") == [29, 29]
-    assert scores(made, "a", "a") == [59, 59]  # two containers of one image count twice
-
-
-def test_sizes_may_differ_from_machine_to_machine():
-    assert scores(index({"a": 512}, {"a": 1000}), "a") == [50, 100]
+def test_scaled_sizes_are_whole_bytes():
+    made = Machines(3)
+    made.set(0, (Image(("a",), 100),))
+    found = made.sum_scaled_sizes(("a",), 3)
+    assert found is not None
+    assert found.tolist() == [33, 0, 0]
 
 
 def test_an_image_is_found_by_each_of_its_names_once():
     made = index({})
     made.set(0, (Image(("a:1", "a@sha256:0", "a:1"), 1000 * MIB),))
-    assert scores(made, "a:1") == scores(made, "a@sha256:0") == [100]
+    assert sizes(made, "a:1") == sizes(made, "a@sha256:0") == [1000]
 
 
 def test_answers_follow_machines():
-    made = index({"a": 1000}, {}, {"b": 1000})
-    assert scores(made, "a") == [31, 0, 0]  # 1000 / 3 = 333.3; (333.3 - 23) / 977 = 0.318
-    made.set(1, held({"a": 1000}))
-    assert scores(made, "a") == [65, 65, 0]
+    made = index({"a": 900}, {}, {"b": 900})
+    assert sizes(made, "a") == [300, 0, 0]
+    made.set(1, held({"a": 900}))
+    assert sizes(made, "a") == [600, 600, 0]
     made.remove(2, 0)  # the last one takes its row
     made.count = 2
-    assert scores(made, "a") == [0, 48]
-    assert scores(made, "b") == [48, 0]
+    assert sizes(made, "a") == [0, 450]
+    assert sizes(made, "b") == [450, 0]
     made.remove(1, 1)
     made.count = 1
-    assert scores(made, "a") is None
-    assert scores(made, "b") == [100]
+    assert sizes(made, "a") is None
+    assert sizes(made, "b") == [900]
     made.set(0, ())
-    assert scores(made, "b") is None
+    assert sizes(made, "b") is None

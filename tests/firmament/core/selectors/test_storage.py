@@ -1,23 +1,9 @@
-"""Room for new volumes on machines, with kube-scheduler's StorageCapacityScoring worked out by hand."""
+"""Which machines reach how much storage for new volumes, by storage class."""
 
 from __future__ import annotations
 
-import pytest
-
-from firmament.core.events import ClassDefined, MachineUpserted, TasksSubmitted
-from firmament.core.model import Machine, NewStorage, StorageRoom, TaskClass
+from firmament.core.model import StorageRoom
 from firmament.core.selectors.machine_contents import StorageIndex
-from tests.support.core import scheduler
-
-GIB = 2**30
-
-
-def room(storage_class: str, largest: int, capacity: int = 0) -> StorageRoom:
-    return StorageRoom(storage_class, largest * GIB, capacity * GIB)
-
-
-def wanted(storage_class: str, largest: int, total: int = 0) -> NewStorage:
-    return NewStorage(storage_class, largest * GIB, (total or largest) * GIB)
 
 
 def index(*rows: tuple[StorageRoom, ...]) -> StorageIndex:
@@ -27,52 +13,24 @@ def index(*rows: tuple[StorageRoom, ...]) -> StorageIndex:
     return made
 
 
-def test_the_largest_volume_of_every_class_has_to_fit():
-    made = index((room("a", 10), room("b", 5)), (room("a", 10),), ())
-    assert made.find_refused([wanted("a", 10)], 3).tolist() == [False, False, True]
-    assert made.find_refused([wanted("a", 11)], 3).tolist() == [True, True, True]
-    assert made.find_refused([wanted("a", 10), wanted("b", 5)], 3).tolist() == [False, True, True]
+def entries(made: StorageIndex, storage_class: str) -> list[tuple[int, int, int]] | None:
+    """Row, largest volume and capacity of each machine with storage of a class."""
+    found = made.get(storage_class)
+    return None if found is None else list(zip(*(column.tolist() for column in found), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("capacity", "expected"),
-    [
-        (100, 90),  # 10 of 100 in use
-        (30, 67),  # 33 of 100, rounded down
-        (10, 0),
-        (5, 0),  # more than there is
-    ],
-)
-def test_what_stays_unused_is_scored(capacity: int, expected: int):
-    scores = index((room("a", 100, capacity),), ()).scores([wanted("a", 10)], 2)
-    assert scores is not None
-    assert scores.tolist() == [expected, 0]
-
-
-def test_storage_classes_count_alike_and_those_without_a_capacity_do_not():
-    made = index((room("a", 100, 100), room("b", 100, 20)), (room("a", 100, 100), room("b", 100)))
-    scores = made.scores([wanted("a", 10, 20), wanted("b", 10)], 2)
-    assert scores is not None
-    assert scores.tolist() == [65, 80]  # (80 + 50) / 2
-    assert index((room("a", 100),)).scores([wanted("a", 10)], 1) is None
+def test_machines_are_listed_by_storage_class():
+    made = index((StorageRoom("a", 10, 40), StorageRoom("b", 5, 0)), (), (StorageRoom("a", 20, 30),))
+    assert entries(made, "a") == [(0, 10, 40), (2, 20, 30)]
+    assert entries(made, "b") == [(0, 5, 0)]
+    assert entries(made, "c") is None
+    assert entries(index(), "a") is None
 
 
 def test_rows_move_and_go():
-    made = index((room("a", 1),), (room("a", 2),), (room("a", 3),))
+    made = index((StorageRoom("a", 1, 0),), (StorageRoom("a", 2, 0),), (StorageRoom("a", 3, 0),))
+    assert entries(made, "a") == [(0, 1, 0), (1, 2, 0), (2, 3, 0)]
     made.remove(2, 0)
-    assert made.find_refused([wanted("a", 3)], 2).tolist() == [False, True]
+    assert entries(made, "a") == [(0, 3, 0), (1, 2, 0)]
     made.set(0, ())
-    assert made.find_refused([wanted("a", 1)], 2).tolist() == [True, False]
-
-
-def test_tasks_wait_until_there_is_room():
-    def machine(largest: int) -> MachineUpserted:
-        return MachineUpserted(Machine("m", {"cpu": 4, "pods": 9}, storage=(room("a", largest),)))
-
-    described = ClassDefined(1, TaskClass(requests=(("cpu", 1),), new_storage=(wanted("a", 5),)))
-    made = scheduler([machine(4)], [described, TasksSubmitted(1, ("t",))])
-    assert made.run_round().deltas == ()
-    assert made.next_round_in() != 0.0
-    made.apply([machine(5)])
-    assert made.next_round_in() == 0.0
-    assert [(each.uid, each.machine) for each in made.run_round().deltas] == [("t", "m")]
+    assert entries(made, "a") == [(1, 2, 0)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
-    "firmament.core.state.class_selectors:HARD_AFFINITY_WEIGHT": 1,
     "firmament.core.state.class_selectors:_FEW": 16,
     "firmament.core.state.classes:LEAST_SURPLUS": 64,
     "firmament.core.state.device_book:DeviceBook.version": 0,
