@@ -11,6 +11,8 @@ FIGURES = {
     "poseidon.explanation_tables:_UNWRAPPED": 10_000,
     "poseidon.explanation_tables:print_explanation.most": 0,
     "poseidon.explanations:Verdict.lacks_only_room": False,
+    "poseidon.embedding:EmbeddedScheduler.__init__.simulated": False,
+    "poseidon.embedding:EmbeddedScheduler.run_round.whole": True,
 }
 
 

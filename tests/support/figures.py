@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from importlib import import_module
 from inspect import signature
@@ -9,18 +10,27 @@ from typing import Any
 
 
 def read_figures(names: Iterable[str]) -> dict[str, Any]:
-    """Return the values of ``module:NAME`` (a constant) and ``module:Class.field`` (a default), by name."""
+    """Return values by name: of ``module:NAME`` (a constant), and of defaults.
+
+    Defaults are ``module:function.parameter``, ``module:Class.field``, or ``module:Class.method.parameter``.
+    """
     return {name: _read(name) for name in names}
 
 
 def _read(name: str) -> Any:
     module, _, path = name.partition(":")
-    owner, _, field = path.partition(".")
-    found = getattr(import_module(module), owner)
-    if not field:
+    first, *rest = path.split(".")
+    found = getattr(import_module(module), first)
+    if not rest:
         return found
+    *methods, field = rest
+    for method in methods:
+        found = getattr(found, method)
     if fields := getattr(
         found, "model_fields", None
     ):  # pydantic's classes know their fields by Python's names
         return fields[field].default
-    return signature(found).parameters[field].default
+    parameters = signature(found).parameters
+    if field not in parameters:  # a field that whoever makes the object does not give
+        return next(each.default for each in dataclasses.fields(found) if each.name == field)
+    return parameters[field].default

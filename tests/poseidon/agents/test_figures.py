@@ -14,6 +14,10 @@ FIGURES = {
     "poseidon.agents.round_trip:MOST_SAMPLES": 100_000,
     "poseidon.agents.round_trip:_LONGEST_LINE": 1024,
     "poseidon.agents.round_trip:_PATIENCE": 10.0,
+    "poseidon.agents.bandwidth_agent:BandwidthAgent.__init__.interval": 60.0,
+    "poseidon.agents.round_trip:ANSWER_BYTES": 1024,
+    "poseidon.agents.round_trip:REQUEST_BYTES": 32,
+    "poseidon.agents.round_trip:RoundTripServer.__init__.most_clients": 64,
 }
 
 

@@ -16,6 +16,7 @@ FIGURES = {
     "poseidon.api.reading:_DEEPEST_LIST": 50,
     "poseidon.api.reading:read.strict": False,
     "poseidon.api.reading:read_given.strict": False,
+    "poseidon.api.calls:HOT": {"cpu": 80.0, "memory": 90.0},
 }
 
 

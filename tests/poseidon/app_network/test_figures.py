@@ -18,6 +18,10 @@ FIGURES = {
     "poseidon.app_network.spec.app_groups:LARGEST_COST": 10_000,
     "poseidon.app_network.spec.ordering:TopologyOrder.cyclic": False,
     "poseidon.app_network.spec.reading:LARGEST_COUNT": 2_147_483_647,
+    "poseidon.app_network.spec.netperf:_PER_MILLISECOND": {"milliseconds": 1, "microseconds": 1000},
+    "poseidon.app_network.spec.reading:Reader.count.least": 0,
+    "poseidon.app_network.spec.reading:Reader.mapping.needed": False,
+    "poseidon.app_network.spec.reading:Reader.text.needed": False,
 }
 
 

@@ -16,6 +16,7 @@ FIGURES = {
     "poseidon.kube.environment:WatchOptions.reconcile_period": 900.0,
     "poseidon.kube.quarantine:_LONGEST_REASON": 300,
     "poseidon.kube.quarantine:_MOST_REMEMBERED": 100_000,
+    "poseidon.kube.quarantine:Attempt.failed": False,
 }
 
 

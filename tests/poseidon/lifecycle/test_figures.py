@@ -41,6 +41,12 @@ FIGURES = {
     "poseidon.lifecycle.refused_pods:_MOST_COUNTED": 1_000_000_000,
     "poseidon.lifecycle.restart_room:MOST_ROOMS": 5_000,
     "poseidon.lifecycle.restart_room:_NAMESPACES": 5,
+    "poseidon.lifecycle.device_effects:DeviceEffects.in_use": False,
+    "poseidon.lifecycle.pending_bindings:PendingBindings.fail.nominated": False,
+    "poseidon.lifecycle.pod_records:PodRecords.ask_to_leave.leave": True,
+    "poseidon.lifecycle.refused_pods:_FIRST_DELAY": 1.0,
+    "poseidon.lifecycle.refused_pods:_LAST_DELAY": 300.0,
+    "poseidon.lifecycle.volume_effects:VolumeEffects.in_use": False,
 }
 
 

@@ -30,6 +30,15 @@ FIGURES = {
     "poseidon.manifests.workloads.spark:_LEAST_OVERHEAD": 384,
     "poseidon.manifests.yaml_text:MOST_LEVELS": 1000,
     "poseidon.manifests.yaml_text:_MOST_BRACKETS": 200,
+    "poseidon.manifests.workloads.spark:_MEBIBYTES": {
+        "": 1,
+        "k": 0.0009765625,
+        "m": 1,
+        "g": 1024,
+        "t": 1048576,
+        "p": 1073741824,
+    },
+    "poseidon.manifests.yaml_text:_ManifestLoader.construct_mapping.deep": False,
 }
 
 

@@ -23,6 +23,16 @@ FIGURES = {
     "poseidon.metrics_sources.polling:PollerOptions.backoff_initial": 1.0,
     "poseidon.metrics_sources.readings:NodeReading.aggregates": False,
     "poseidon.metrics_sources.samples:MISSED_REPORTS": 3,
+    "poseidon.metrics_sources.amounts:_UNIT_SECONDS": {
+        "ns": 1e-09,
+        "us": 1e-06,
+        "µs": 1e-06,
+        "μs": 1e-06,
+        "ms": 0.001,
+        "s": 1.0,
+        "m": 60.0,
+        "h": 3600.0,
+    },
 }
 
 

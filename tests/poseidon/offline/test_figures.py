@@ -31,6 +31,11 @@ FIGURES = {
     "poseidon.offline.tables:_MOST_INDENTED": 20,
     "poseidon.offline.tables:print_plan.wide": False,
     "poseidon.offline.waiting_workloads:_MOST_CAUSES": 3,
+    "poseidon.offline.evictability:MoveRules.__init__.local_data_may_go": False,
+    "poseidon.offline.explain_workload:_Standing.describe.behind": 0,
+    "poseidon.offline.explain_workload:_Standing.describe.position": 0,
+    "poseidon.offline.refusals:_LONGEST_NAME": 80,
+    "poseidon.offline.refusals:_LONGEST_REASON": 300,
 }
 
 

@@ -24,6 +24,16 @@ FIGURES = {
     "poseidon.pod_groups.membership:Membership.whole": False,
     "poseidon.pod_groups.roles:Offered.needed": 0,
     "poseidon.pod_groups.scheduler_names:_MOST_NAMED": 3,
+    "poseidon.pod_groups.koordinator:_SECONDS": {
+        "ns": 1e-09,
+        "us": 1e-06,
+        "µs": 1e-06,
+        "μs": 1e-06,
+        "ms": 0.001,
+        "s": 1.0,
+        "m": 60.0,
+        "h": 3600.0,
+    },
 }
 
 

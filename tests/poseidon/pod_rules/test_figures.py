@@ -7,6 +7,16 @@ from tests.support.figures import read_figures
 FIGURES = {
     "poseidon.pod_rules.kept_terms:KeptTerm.apart": False,
     "poseidon.pod_rules.topology_spread:_LARGEST": 2_147_483_647,
+    "poseidon.pod_rules.limits:LIMITS": {
+        "resources in requests": 128,
+        "labels in the node selector": 500,
+        "terms of node affinity and volumes": 500,
+        "tolerations": 1000,
+        "terms of pod affinity and anti-affinity": 100,
+        "topology spread constraints": 16,
+        "expressions in selectors": 500,
+        "values in selectors": 20000,
+    },
 }
 
 

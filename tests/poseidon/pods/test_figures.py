@@ -39,6 +39,14 @@ FIGURES = {
     "poseidon.pods.visibility:VisibleLabels.namespace": False,
     "poseidon.pods.visibility:_MANY_NAMESPACES": 200,
     "poseidon.pods.visibility:visible_to.bandwidth": False,
+    "poseidon.pods.estimates:_RANGES": {9: "koord-prod", 7: "koord-mid", 5: "koord-batch", 3: "koord-free"},
+    "poseidon.pods.requests_and_limits:ASSUMED": {"cpu": 100, "memory": 209715200},
+    "poseidon.pods.tasks:HIGHEST": 2147483647,
+    "poseidon.pods.tasks:LOWEST": -2147483648,
+    "poseidon.pods.tasks:SYSTEM_CLASSES": {
+        "system-cluster-critical": 2000000000,
+        "system-node-critical": 2000001000,
+    },
 }
 
 

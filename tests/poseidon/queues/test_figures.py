@@ -27,6 +27,9 @@ FIGURES = {
         ("gpu", "nvidia.com/gpu", 1),
         ("memory", "memory", 1000000),
     ),
+    "poseidon.queues.quota_reading:MOST_FLAVORS": 64,
+    "poseidon.queues.quota_reading:MOST_GROUPS": 16,
+    "poseidon.queues.quota_reading:MOST_RESOURCES": 64,
 }
 
 

@@ -15,6 +15,7 @@ FIGURES = {
     "poseidon.recording.stream_state:StreamTask.assumed": False,
     "poseidon.recording.stream_state:StreamTask.placed": 0.0,
     "poseidon.recording.stream_state:StreamTask.reported": False,
+    "poseidon.recording.recorder:StreamRecorder.__init__.block_seconds": 1.0,
 }
 
 

@@ -15,6 +15,8 @@ FIGURES = {
     "poseidon.rescheduling.objectives:ObjectiveOptions.move_cost": 20.0,
     "poseidon.rescheduling.objectives:ObjectiveOptions.tries": 200,
     "poseidon.rescheduling.objectives:Wanted.saves": 0.0,
+    "poseidon.rescheduling.mover:_FIRST_LOOK": 0.25,
+    "poseidon.rescheduling.mover:_LAST_LOOK": 2.0,
 }
 
 

@@ -69,6 +69,10 @@ FIGURES = {
     "poseidon.kube.api.workloads:JobStatus.succeeded": 0,
     "poseidon.kube.api.workloads:Ordinals.start": 0,
     "poseidon.kube.api.workloads:ReplicaSpec.replicas": 1,
+    "poseidon.kube.api.metadata:EARLIEST": -62135596800.0,
+    "poseidon.kube.api.metadata:LARGEST": 9223372036854775807,
+    "poseidon.kube.api.metadata:LATEST": 253402300799.0,
+    "poseidon.kube.api.metadata:SMALLEST": -9223372036854775808,
 }
 
 

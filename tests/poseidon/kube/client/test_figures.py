@@ -28,6 +28,18 @@ FIGURES = {
     "poseidon.kube.client.transport:_MAX_MESSAGE": 500,
     "poseidon.kube.client.transport:_MAX_RETRY_AFTER": 60.0,
     "poseidon.kube.client.transport:_RENEWAL_SECONDS": 1.0,
+    "poseidon.kube.client.backoff:Backoff.failures": 0,
+    "poseidon.kube.client.connection_openings:Openings.wait.urgent": False,
+    "poseidon.kube.client.connections:ConnectionPool.exchange.urgent": False,
+    "poseidon.kube.client.connections:_PORTS": {"http": 80, "https": 443},
+    "poseidon.kube.client.credentials:CredentialSource.read.refused": False,
+    "poseidon.kube.client.credentials:FollowedCredentials.read.refused": False,
+    "poseidon.kube.client.credentials:HeaderCredentials.read.refused": False,
+    "poseidon.kube.client.errors:UnreachableError.__init__.idle_closed": False,
+    "poseidon.kube.client.settings:_PORTS": {"http": 80, "https": 443},
+    "poseidon.kube.client.transport:Transport.__init__.refresh_seconds": 10.0,
+    "poseidon.kube.client.transport:Transport.__init__.timeout": 30.0,
+    "poseidon.kube.client.transport:Transport.post.urgent": False,
 }
 
 

@@ -18,6 +18,23 @@ FIGURES = {
     "poseidon.kube.parsing.strict_json:MAX_DEPTH": 64,
     "poseidon.kube.parsing.strict_json:MAX_DIGITS": 400,
     "poseidon.kube.parsing.strict_json:MAX_LENGTH": 1_048_576,
+    "poseidon.kube.parsing.defects:LONGEST_FIELD": 300,
+    "poseidon.kube.parsing.defects:LONGEST_PROBLEM": 500,
+    "poseidon.kube.parsing.label_syntax:_LONGEST_PREFIX": 253,
+    "poseidon.kube.parsing.label_syntax:_LONGEST_WORD": 63,
+    "poseidon.kube.parsing.quantities:_BINARY": {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60},
+    "poseidon.kube.parsing.quantities:_DECIMAL": {
+        "n": -9,
+        "u": -6,
+        "m": -3,
+        "": 0,
+        "k": 3,
+        "M": 6,
+        "G": 9,
+        "T": 12,
+        "P": 15,
+        "E": 18,
+    },
 }
 
 

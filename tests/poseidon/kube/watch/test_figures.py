@@ -14,6 +14,12 @@ FIGURES = {
     "poseidon.kube.watch.namespace_turns:_NAMESPACES_SERVED": 16,
     "poseidon.kube.watch.namespace_turns:_SLICE": 0.01,
     "poseidon.kube.watch.reconciliation:_MOST_NAMED": 5,
+    "poseidon.kube.watch.delivery:Delivery.__init__.in_turn": False,
+    "poseidon.kube.watch.delivery:Delivery.deliver.size": 0,
+    "poseidon.kube.watch.namespace_turns:NamespaceTurns.take.size": 0,
+    "poseidon.kube.watch.namespace_turns:_FIRST": 4,
+    "poseidon.kube.watch.namespace_turns:_LARGEST": 256,
+    "poseidon.kube.watch.reflector:Reflector.__init__.in_turn": False,
 }
 
 

@@ -40,6 +40,14 @@ FIGURES = {
     "poseidon.kube.write.write_retries:WriteBehindOptions.bound": 200_000,
     "poseidon.kube.write.write_retries:WriteBehindOptions.patience": 20.0,
     "poseidon.kube.write.write_retries:WriteBehindOptions.workers": 128,
+    "poseidon.kube.write.patch_writer:ConditionWriter.unschedulable.undecided": False,
+    "poseidon.kube.write.patch_writer:_NO_STATUS": {
+        "phase": "",
+        "scheduled": 0,
+        "running": 0,
+        "succeeded": 0,
+        "failed": 0,
+    },
 }
 
 
