@@ -396,3 +396,137 @@ def test_what_terms_say_of_quotas():
     part = terms.part(ints(2, 0), ints(1))
     assert part.draw.tolist() == [2, 0]
     assert part.kind.tolist() == [0]
+
+
+# --- bounds over all machines ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("draw", "expected"),
+    [
+        (Draw(0, (one_of(0),)), 5),
+        (Draw(0, (one_of(0, amount=2),)), 2),
+        (Draw(0, (one_of(1, amount=4),)), 0),
+        (Draw(0, (one_of(0), one_of(1))), 3),
+        (Draw(0, (one_of(0, 1),)), 8),  # several flavors: together, wherever they are
+        (Draw(0, (one_of(0, 1, amount=2),)), 3),
+        (Draw(0, (one_of(0, 1), one_of(1))), 3),
+        (Draw(0, (one_of(1), one_of(0, 1))), 3),
+        (Draw(0, (one_of(0, 1),), refused="no"), 0),
+        (Draw(-1, (one_of(0, 1),)), 0),
+        (Draw(0, (one_of(0),), refused="no"), 0),
+    ],
+)
+def test_a_bound_on_all_kinds_of_machines_together(draw: Draw, expected: int):
+    """Flavors 0 and 1 have 5 and 3 left; the last kind is of machines that stand for none."""
+    covers = [[True, True], [True, True], [False, False]]
+    room = QuotaRoom(pose([[5, 3]], [draw], kind=[0, 1], covers=covers))
+    assert room.count_units(0) == expected
+
+
+class TestOneKind:
+    """What one kind of machines may take is asked for without the others."""
+
+    DRAWS = (
+        Draw(0, (one_of(0, 1, amount=2),)),
+        Draw(0, (one_of(1),)),
+        Draw(0),
+        Draw(-1, (one_of(0),)),
+        Draw(0, (one_of(0),), refused="no"),
+    )
+
+    def test_it_is_the_entry_of_all_kinds(self):
+        room = QuotaRoom(pose([[5, 3]], self.DRAWS, kind=[0, 1], covers=TWO_KINDS))
+        for draw in range(len(self.DRAWS)):
+            for kind in (0, 1):
+                expected = int(QuotaRoom(room.terms).units_by_kind(draw)[kind])
+                assert room.units_of_kind(draw, kind) == expected, (draw, kind)
+
+    def test_also_where_something_else_limits_the_tasks(self):
+        room = QuotaRoom(pose([[9, 9]], self.DRAWS, kind=[0, 1], covers=TWO_KINDS))
+        room.restrict_draws({0: 1, 1: 4})
+        assert [room.units_of_kind(0, kind) for kind in (0, 1)] == [1, 1]
+        assert [room.units_of_kind(1, kind) for kind in (0, 1)] == [0, 4]
+        assert room.units_by_kind(0).tolist() == [1, 1]
+        room.draw_on(0, 0, 1)
+        assert [room.units_of_kind(0, kind) for kind in (0, 1)] == [0, 0]
+        room.draw_on(1, 1, 9)
+        assert room.units_of_kind(1, 1) == 0
+        room.restrict_draws({})
+        assert [room.units_of_kind(0, kind) for kind in (0, 1)] == [3, 0]
+
+    def test_what_exceeds_the_quota_leaves_nothing(self):
+        room = QuotaRoom(pose([[2]], [Draw(0, (one_of(0),))], own=[[5]]))
+        assert (room.units_of_kind(0, 0), room.count_units(0)) == (0, 0)
+        assert not room.lets_in(0, 0)
+
+
+class TestSeveralFlavorsOnOneMachine:
+    """Both flavors cover the machine: tasks use the first with enough left, and release the last first."""
+
+    def room(self, *, sparing: bool = False) -> QuotaRoom:
+        draws = [Draw(1, (one_of(0, 1),))]
+        return QuotaRoom(pose([[2, 2], [2, 3]], draws, parent=[-1, 0], sparing=(False, sparing)))
+
+    def used(self, room: QuotaRoom) -> list[int]:
+        """What is used in each flavor."""
+        found: list[int] = room.as_terms().own[1].tolist()
+        return found
+
+    @pytest.mark.parametrize(
+        ("count", "rash", "sparing"),
+        [
+            (1, [1, 0], [1, 0]),
+            (3, [3, 0], [2, 1]),
+            (5, [4, 1], [2, 3]),
+            (7, [4, 3], [4, 3]),
+            (9, [4, 5], [4, 5]),
+        ],
+    )
+    def test_flavors_are_used_in_turn(self, count: int, rash: list[int], sparing: list[int]):
+        for spares, expected in ((False, rash), (True, sparing)):
+            room = self.room(sparing=spares)
+            room.draw_on(0, 0, count)
+            assert self.used(room) == expected
+            one_by_one = self.room(sparing=spares)
+            for _ in range(count):
+                one_by_one.draw_on(0, 0, 1)
+            assert self.used(one_by_one) == expected
+
+    def test_beyond_the_quota_the_first_flavor_is_overdrawn(self):
+        room = self.room()
+        room.draw_on(0, 0, 12)
+        assert self.used(room) == [7, 5]
+        assert room.as_terms().booked == ((0, 0, 0, 0, 7), (0, 0, 0, 1, 5))
+
+    @pytest.mark.parametrize(("back", "left"), [(1, [4, 0]), (2, [3, 0]), (5, [0, 0])])
+    def test_the_last_flavor_is_released_first(self, back: int, left: list[int]):
+        room = self.room()
+        room.draw_on(0, 0, 5)
+        room.draw_on(0, 0, -back)
+        assert self.used(room) == left
+        again = QuotaRoom(room.as_terms())
+        assert self.used(again) == left
+        again.draw_on(0, 0, -1)
+        assert self.used(again) == [max(0, left[0] - 1), 0] if left[0] else [-1, 0]
+
+    def test_nothing_is_used_where_no_flavor_covers_the_machine_or_nobody_draws(self):
+        draws = [Draw(0, (one_of(0, 1),)), Draw(-1, (one_of(0),))]
+        room = QuotaRoom(pose([[2, 2]], draws, kind=[0], covers=[[False, False]]))
+        room.draw_on(0, 0, 3)
+        room.draw_on(1, 0, 3)
+        room.draw_on(-1, 0, 3)
+        assert room.as_terms().own.tolist() == [[0, 0]]
+
+
+def test_who_keeps_what_it_has_borrowed_cannot_be_asked_for_it():
+    draws = [Draw(0, (one_of(0),))]
+    assert pose([[1], [1]], draws).is_reclaimable(1)
+    kept = pose([[1], [1]], draws, keeps_borrowed=(False, True))
+    assert (kept.is_reclaimable(0), kept.is_reclaimable(1)) == (True, False)
+
+
+def test_roots_of_a_tree_of_three_levels():
+    terms = pose([[1]] * 6, [], parent=[-1, 0, 1, -1, 3, 1])
+    assert terms.tree.roots.tolist() == terms.find_roots().tolist() == [0, 0, 0, 3, 3, 0]
+    assert [each.tolist() for each in terms.tree.levels] == [[0, 3], [1, 4], [2, 5]]

@@ -83,3 +83,24 @@ def test_tasks_matter_elsewhere_by_counters_of_several_machines_or_by_constraint
         {0: ClassRules(adds=(0,)), 1: ClassRules(adds=(0, 1)), 2: ClassRules(modelled=True)},
     )
     assert [rules.matters_elsewhere(cls) for cls in range(4)] == [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("rules", "checks"),
+    [
+        (ClassRules(), 0),
+        (ClassRules(adds=(0, 1)), 0),
+        (ClassRules(exclusions=(Exclusion(0, Reason.TOO_NEAR), Exclusion(1, Reason.TOO_NEAR))), 2),
+        (ClassRules(attraction=Attraction((0, 1, 2), own=False, reason=Reason.NOT_NEAR)), 3),
+        (
+            ClassRules(
+                exclusions=(Exclusion(0, Reason.TOO_NEAR),),
+                attraction=Attraction((0,), own=False, reason=Reason.NOT_NEAR),
+                spreadings=(spreading(0, [0]),),
+            ),
+            3,
+        ),
+    ],
+)
+def test_each_counter_that_decides_where_a_task_may_go_is_counted(rules: ClassRules, checks: int):
+    assert rules.checks == checks
