@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cost_models.interface import ModelArgumentError
 from cost_models.network_aware.network_overhead import NetworkOverhead
+from cost_models.network_aware.verdict import normalise
 from cost_models.pairs import PairVerdict, PlacedKinds
 from tests.cost_models.network_aware.scenes import app_group, columns, kind, topology
 from tests.cost_models.network_aware.upstream import Cluster, judge, scores
@@ -132,3 +133,21 @@ def test_an_unknown_list_of_weights_is_empty() -> None:
 def test_bad_arguments(args: dict[str, object], message: str) -> None:
     with pytest.raises(ModelArgumentError, match=message):
         NetworkOverhead(**args)
+
+
+@pytest.mark.parametrize(
+    ("cost", "feasible", "expected"),
+    [
+        ([3.0, 3.0], [False, False], [0.0, 0.0]),
+        ([3.0, 9.0], [True, False], [100.0, 0.0]),
+        ([0.0, 9.0], [True, False], [0.0, 0.0]),
+        ([0.0, 0.0], [True, True], [0.0, 0.0]),
+        ([4.0, 4.0], [True, True], [100.0, 100.0]),
+        ([2.0, 5.0, 3.0], [True, True, True], [100.0, 0.0, 67.0]),
+        ([2.0, 5.0, 3.0, 100.0], [True, True, True, False], [100.0, 0.0, 67.0, 0.0]),
+    ],
+)
+def test_scores_are_normalised_over_the_machines_that_are_left(
+    cost: list[float], feasible: list[bool], expected: list[float]
+):
+    assert normalise(np.array(cost), np.array(feasible)).tolist() == expected
