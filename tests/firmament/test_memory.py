@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import weakref
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,7 @@ def test_garbage_is_collected_rarely_and_what_exists_is_left_out():
     before, frozen = gc.get_threshold(), gc.get_freeze_count()
     try:
         gc.unfreeze()
-        kept = [[]]
+        kept: list[Any] = [[]]
         kept[0].append(kept)
         relax_garbage_collection()
         assert gc.get_threshold() == (YOUNG, MIDDLE, OLD)
@@ -100,7 +101,7 @@ def test_garbage_that_exists_is_collected_before():
         other: Node
 
     before, frozen = gc.get_threshold(), gc.get_freeze_count()
-    gone = []
+    gone: list[bool] = []
     try:
         node = Node()
         node.other = node

@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from firmament.core.configuration import WeightedModel
 from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, TasksSubmitted
 from firmament.core.model import HostPort, Job, TaskClass
 from firmament.core.results import RoundResult
 from firmament.core.scheduler import Scheduler
+from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import GIB, machine, messages, placed, scheduler, task_class, tasks, uids
 from tests.support.effort import examples
+from tests.support.histories.holding import Holding
 from tests.support.rules import near
 
 _LOST = re.compile(r"(\S+) had room until (.*?)(?: and (\d+) more)? took it in the same round\.")
@@ -264,3 +267,117 @@ def test_each_who_is_named_was_needed_and_all_of_them_are_enough(events: list[Ev
         if len(lost.named) > 1:
             on_it = [each for each, name in where.items() if name == lost.machine]
             assert not any(fits_without(events, result, uid, lost.machine, (each,)) for each in on_it)
+
+
+class TestSeats:
+    """A cost model's ledger counts seats of machines; it gives nothing back, so others are booked anew."""
+
+    SEATED = (("seated", ""),)
+
+    def told(self, seats: int, *events: Event | list[Event]) -> dict[str, Lost]:
+        with_seats = machine("m", labels={"seats": str(seats)})
+        overlay = WeightedModel(Holding({}))
+        return lost_places(scheduler(flat(with_seats, *events), overlays=[overlay]).run_round())
+
+    def test_a_place_is_lost_to_who_took_the_last_seat(self):
+        told = self.told(
+            1,
+            tasks(1, "bystander", content=task_class(100), priority=9),
+            tasks(2, "sits", content=task_class(200, labels=self.SEATED), priority=9),
+            tasks(3, "waits", content=task_class(300, labels=self.SEATED)),
+        )
+        assert told == {"waits": Lost("m", ("sits",), 0)}
+
+    def test_of_several_who_sit_the_least_important_is_named(self):
+        told = self.told(
+            2,
+            tasks(1, "first", content=task_class(100, labels=self.SEATED), priority=9),
+            tasks(2, "second", content=task_class(200, labels=self.SEATED), priority=5),
+            tasks(3, "waits", content=task_class(300, labels=self.SEATED)),
+        )
+        assert told == {"waits": Lost("m", ("second",), 0)}
+
+    def test_who_sits_is_not_named_to_a_task_that_needs_no_seat(self):
+        told = self.told(
+            3,
+            tasks(1, "sits", content=task_class(100, labels=self.SEATED), priority=9),
+            tasks(2, "large", content=task_class(3800), priority=9),
+            tasks(3, "waits", content=task_class(2000)),
+        )
+        assert told == {"waits": Lost("m", ("large",), 0)}
+
+    def test_both_are_named_where_one_took_the_seat_and_one_the_room(self):
+        told = self.told(
+            1,
+            tasks(1, "sits", content=task_class(100, labels=self.SEATED), priority=9),
+            tasks(2, "large", content=task_class(3800), priority=8),
+            tasks(3, "waits", content=task_class(2000, labels=self.SEATED)),
+        )
+        assert told == {"waits": Lost("m", ("large", "sits"), 0)}
+
+    def test_without_a_seat_from_the_start_no_place_is_lost(self):
+        told = self.told(
+            0,
+            tasks(1, "other", content=task_class(100), priority=9),
+            tasks(2, "waits", content=task_class(300, labels=self.SEATED)),
+        )
+        assert told == {}
+
+
+class TestQuotas:
+    """Machine m has room enough; queues may use so much of it."""
+
+    def told(self, *events: Event | list[Event], cpu: int = 4000) -> dict[str, str]:
+        """The last sentence of each message."""
+        made = scheduler(flat(machine("m", cpu=cpu), flavor("any"), *events))
+        return {
+            uid: text.rpartition(" m had room ")[2]
+            for uid, text in messages(made.run_round()).items()
+            if " m had room " in text
+        }
+
+    def test_a_place_is_lost_to_who_used_the_quota(self):
+        told = self.told(
+            quota("team", {"any": {"cpu": 2000}}),
+            tasks(1, "bystander", content=task_class(100), priority=9),
+            tasks(2, "used", content=task_class(500, queue="team"), priority=9),
+            tasks(3, "waits", content=task_class(2000, queue="team")),
+        )
+        assert told == {"waits": "until used took it in the same round."}
+
+    def test_queues_below_one_root_use_each_other_s_quota(self):
+        told = self.told(
+            quota("all", {"any": {"cpu": 2000}}),
+            quota("left", {"any": {"cpu": 0}}, parent="all"),
+            quota("right", {"any": {"cpu": 0}}, parent="all"),
+            tasks(1, "other", content=task_class(100), priority=9),
+            tasks(2, "used", content=task_class(500, queue="left"), priority=9),
+            tasks(3, "waits", content=task_class(2000, queue="right")),
+        )
+        assert told == {"waits": "until used took it in the same round."}
+
+    def test_nobody_is_named_if_the_quota_was_used_on_another_machine(self):
+        told = self.told(
+            machine("n", cpu=500, labels={"small": "yes"}),
+            quota("team", {"any": {"cpu": 2000}}),
+            quota("rich", {"any": {"cpu": 9000}}),
+            tasks(1, "bystander", content=task_class(100), priority=9),
+            tasks(
+                2,
+                "used",
+                content=task_class(500, queue="team", node_selector=(("small", "yes"),)),
+                priority=9,
+            ),
+            tasks(3, "rich", content=task_class(700, queue="rich"), priority=9),
+            tasks(4, "waits", content=task_class(2000, queue="team")),
+        )
+        assert told == {"waits": "until other pods of the same round were placed."}
+
+    def test_who_has_quota_left_lost_room_alone(self):
+        told = self.told(
+            quota("team", {"any": {"cpu": 3500}}),
+            tasks(1, "large", content=task_class(2500), priority=9),
+            tasks(2, "used", content=task_class(500, queue="team"), priority=9),
+            tasks(3, "waits", content=task_class(2000, queue="team")),
+        )
+        assert told == {"waits": "until large took it in the same round."}

@@ -110,3 +110,38 @@ def test_members_of_several_classes_are_sought_room_together():
     made = replace(base, gang=np.array([0, 0]), gang_need=np.array([2]))
     assert kept(made, [3, 5, 2]) == {1: 2}
     assert kept(made, [3, 2, 1]) == {0: 1, 1: 1}
+
+
+class TestMachinesKeptForOthers:
+    """Machine 1 would do for the gang, but is kept for another one."""
+
+    def kept(
+        self, in_the_end: list[int], others: list[bool] | None, feasible: list[bool]
+    ) -> dict[int, int] | None:
+        made = gangs([4], 2, [0, 0, 0], [4], feasible=[feasible])
+        search = RoomSearch(
+            (0,),
+            np.array(in_the_end, dtype=np.int64).reshape(-1, 1),
+            np.ones(3),
+            None if others is None else np.array([others]),
+        )
+        found = find_gang_room(made, 0, search, Means(OrToolsSolver()))
+        if found is None:
+            return None
+        sums: Counter[int] = Counter()
+        for machine, count in zip(found.machine.tolist(), found.count.tolist(), strict=True):
+            sums[machine] += count
+        return dict(sums)
+
+    def test_they_are_used_only_if_the_others_do_not_suffice(self):
+        closed, one = [True, False, True], [False, True, False]
+        assert self.kept([8, 8, 0], one, closed) == {0: 4}
+        assert self.kept([4, 8, 4], one, closed) == {0: 2, 2: 2}
+        assert self.kept([0, 8, 2], one, closed) == {1: 4}
+        assert self.kept([2, 4, 2], one, closed) == {0: 1, 1: 2, 2: 1}
+        assert self.kept([2, 2, 2], one, closed) is None
+
+    def test_machines_that_refuse_the_gang_stay_closed(self):
+        assert self.kept([0, 8, 8], [False, True, False], [True, False, False]) == {1: 4}
+        assert self.kept([0, 0, 8], [False, True, False], [True, False, False]) is None
+        assert self.kept([0, 8, 8], None, [True, False, False]) is None
