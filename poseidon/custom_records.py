@@ -156,7 +156,7 @@ class CustomRecords:
 
         return take_changes
 
-    def tell(self, kind: str, name: str, payload: bytes | None) -> None:
+    def set_record(self, kind: str, name: str, payload: bytes | None) -> None:
         """Set the payload of a record that another part of the bridge makes; None removes the record."""
         key = (kind, name)
         if payload is None:
@@ -208,7 +208,7 @@ class CustomRecords:
         """Return the defects of a kind's objects, by name of the record."""
         return {name: found for (of_kind, name), found in self._complaints.items() if of_kind == kind}
 
-    def forget_told(self) -> None:
+    def forget_sent(self) -> None:
         """Begin a stream to a solver that has no records, so that all records are sent again."""
         self._outbox.begin_stream()
 

@@ -48,7 +48,7 @@ class PodOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PodStanding:
+class PodDecision:
     """The outcome for a pod if the solver ran a round now.
 
     ``node``: the node on which the pod runs or that the round gives to it, "" for none. ``after``: the pods that have
@@ -97,7 +97,7 @@ class PodExplanation:
     """Lines of text about faults of the input."""
     outlook: tuple[str, ...] = ()
     """Lines of text that say what else a round does with the pod, why it waits, and the state of its group."""
-    standing: PodStanding | None = None
+    decision: PodDecision | None = None
     """The outcome for the pod if the solver ran a round now, None if unknown."""
     cures: tuple[Remedy, ...] = ()
     """The changes that would give the pod a node."""
@@ -105,7 +105,7 @@ class PodExplanation:
     @property
     def chosen(self) -> str:
         """The node on which the pod runs or that it would get, "" for none."""
-        return self.node if self.standing is None else self.standing.node
+        return self.node if self.decision is None else self.decision.node
 
     def margin(self) -> Margin | None:
         """Return by how much the pod's node is cheaper than the next one; None if one of these does not exist."""
@@ -120,45 +120,45 @@ class PodExplanation:
 
     def as_json(self) -> dict[str, Any]:
         """Return the explanation as the JSON object that the documentation describes."""
-        standing, margin = self.standing or _unknown(self.node), self.margin()
+        decision, margin = self.decision or _unknown(self.node), self.margin()
         return {
             "pod": self.pod,
             "nodes": {name: _verdict(each) for name, each in self.nodes.items()},
-            "outcome": standing.outcome.value,
+            "outcome": decision.outcome.value,
             "node": self.chosen or None,
-            "after": list(standing.after),
-            "reason": standing.reason,
+            "after": list(decision.after),
+            "reason": decision.reason,
             "better": None if margin is None else {"than": margin.than, "by": plain(margin.by)},
-            "group": standing.group,
+            "group": decision.group,
             "cures": [each.data for each in self.cures],
             "notes": list(self.outlook),
         }
 
 
-def _unknown(node: str) -> PodStanding:
-    return PodStanding(PodOutcome.RUNS if node else PodOutcome.WAITS, node)
+def _unknown(node: str) -> PodDecision:
+    return PodDecision(PodOutcome.RUNS if node else PodOutcome.WAITS, node)
 
 
 def describe_outcome(explanation: PodExplanation) -> tuple[str, ...]:
     """Return sentences that say what happens to a pod, and how many nodes are feasible."""
     feasible, total = sum(each.feasible for each in explanation.nodes.values()), len(explanation.nodes)
     counted = format_feasible(feasible, total, "node")
-    name, standing = explanation.pod, explanation.standing
-    if standing is None:
+    name, decision = explanation.pod, explanation.decision
+    if decision is None:
         where = f"runs on {explanation.node}" if explanation.node else "waits for a node"
         return (f"Pod {name} {where}; {counted}.",)
-    match standing.outcome:
+    match decision.outcome:
         case PodOutcome.RUNS:
-            first = f"Pod {name} runs on {standing.node}{_charge(explanation)}."
+            first = f"Pod {name} runs on {decision.node}{_charge(explanation)}."
         case PodOutcome.PLACED:
-            first = f"A round now gives pod {name} node {standing.node}{_charge(explanation)}."
+            first = f"A round now gives pod {name} node {decision.node}{_charge(explanation)}."
         case PodOutcome.PREEMPTS:
             first = (
-                f"A round now gives pod {name} node {standing.node} once {phrase_conditions(standing.after)} gone"
+                f"A round now gives pod {name} node {decision.node} once {phrase_conditions(decision.after)} gone"
                 f"{_charge(explanation)}."
             )
         case _:
-            first = f"Pod {name} goes on waiting: {standing.reason.rstrip('.')}."
+            first = f"Pod {name} goes on waiting: {decision.reason.rstrip('.')}."
     return first, f"{counted} once the round is done."
 
 

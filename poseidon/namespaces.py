@@ -45,4 +45,4 @@ class Namespaces:
                 if name:
                     self._names.put(uid, name)
             if name:
-                self._records.tell(KIND, name, payload_now)
+                self._records.set_record(KIND, name, payload_now)

@@ -17,9 +17,9 @@ import numpy as np
 import yaml
 
 from benchmarks.environment import environment
-from benchmarks.job_admission.player import Player, playing
 from benchmarks.job_admission.schedulers import KUEUE, Running, run_kueue, run_ours
-from benchmarks.job_admission.workload import Play, make_play
+from benchmarks.job_admission.simulated_jobs import SimulatedJobs, simulate_jobs
+from benchmarks.job_admission.workload import JobSchedule, make_job_schedule
 from benchmarks.job_admission.writes import POLICY, count_writes, find_longest_delay, read_writes
 from benchmarks.judge.api import Api
 from benchmarks.judge.control_plane import ControlPlane, ControlPlaneOptions
@@ -91,7 +91,9 @@ def measure_admission(options: AdmissionOptions, progress: Callable[[str], None]
 async def _run(
     options: AdmissionOptions, document: Any, definitions: list[Object], scheduler: str, folder: Path
 ) -> dict[str, Any]:
-    play = make_play(document, "default-scheduler" if scheduler == KUEUE else "poseidon", options.nodes)
+    schedule = make_job_schedule(
+        document, "default-scheduler" if scheduler == KUEUE else "poseidon", options.nodes
+    )
     wanted = ControlPlaneOptions(scheduler=False, audit=POLICY)
     async with AsyncExitStack() as enter:
         plane = await enter.enter_async_context(ControlPlane(options.binaries, folder, wanted))
@@ -104,24 +106,24 @@ async def _run(
         await _wait(
             options, plane, lambda: _are_served(transport, api, definitions), "Kueue's objects are not served"
         )
-        await api.create(play.scaffold)
+        await api.create(schedule.scaffold)
         running = await enter.enter_async_context(_admitting(options, scheduler, plane.kubeconfig, folder))
         await _wait(options, running, lambda: _are_active(api), "the queues did not become active")
-        player = await enter.enter_async_context(playing(transport, api, time.monotonic))
+        jobs = await enter.enter_async_context(simulate_jobs(transport, api, time.monotonic))
         usage = UsageSampler(lambda: {**running.roots(), **plane.pids})
         usage.begin()
         before, begun = len(read_writes(plane.audit_log, running.agents)), time.monotonic()
-        player.begin(play)
+        jobs.begin(schedule)
 
         async def all_ended() -> bool:
             plane.check()
-            player.check()
+            jobs.check()
             usage.sample()
-            return len(player.ended) == play.size
+            return len(jobs.ended) == schedule.size
 
         await _wait(options, running, all_ended, "not all Jobs have ended")
         await asyncio.sleep(_SETTLING_SECONDS)
-        figures = _make_figures(scheduler, play, player, begun)
+        figures = _make_figures(scheduler, schedule, jobs, begun)
         figures["usage"] = usage.end()
         writes = read_writes(plane.audit_log, running.agents)[before:]
         figures["writes"] = count_writes(writes)
@@ -205,19 +207,19 @@ async def _wait(
         await asyncio.sleep(_TICK)
 
 
-def _make_figures(scheduler: str, play: Play, player: Player, begun: float) -> dict[str, Any]:
-    waits = np.array(player.waits)
+def _make_figures(scheduler: str, schedule: JobSchedule, jobs: SimulatedJobs, begun: float) -> dict[str, Any]:
+    waits = np.array(jobs.waits)
     return {
         "scheduler": scheduler,
-        "jobs": play.size,
-        "queues": play.queues,
-        "admissions": sum(map(len, player.admitted.values())),
-        "seconds": round(max(player.ended.values()) - begun, 1),
+        "jobs": schedule.size,
+        "queues": schedule.queues,
+        "admissions": sum(map(len, jobs.admitted.values())),
+        "seconds": round(max(jobs.ended.values()) - begun, 1),
         "waitSeconds": {
             "mean": round(float(waits.mean()), 2),
             "p99": round(float(np.percentile(waits, 99)), 2),
         },
-        "refusedReports": player.refused[:5],
+        "refusedReports": jobs.refused[:5],
     }
 
 

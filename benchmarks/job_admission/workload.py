@@ -24,7 +24,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
+class JobSchedule:
     """Objects that are there from the start, and the Jobs that come."""
 
     scaffold: Sequence[Object]
@@ -41,7 +41,7 @@ class Play:
         return sum(each["kind"] == "ClusterQueue" for each in self.scaffold)
 
 
-def make_play(document: Mapping[str, Any], scheduler: str, nodes: int) -> Play:
+def make_job_schedule(document: Mapping[str, Any], scheduler: str, nodes: int) -> JobSchedule:
     """Return what a generator describes, for pods of a scheduler; ``nodes``, each as large as all quotas together."""
     scaffold: list[Object] = [
         make_object("ResourceFlavor", FLAVOR, KUEUE, spec={}),
@@ -56,7 +56,7 @@ def make_play(document: Mapping[str, Any], scheduler: str, nodes: int) -> Play:
             scaffold += _make_queue(name, cohort["name"], queues)
             for place, wanted in enumerate(queues["workloadsSets"]):
                 streams.append(_make_stream(name, place, wanted, scheduler))
-    return Play([*scaffold, *(_make_node(f"n{index}", cores) for index in range(nodes))], streams)
+    return JobSchedule([*scaffold, *(_make_node(f"n{index}", cores) for index in range(nodes))], streams)
 
 
 def _iter_repeated(sets: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -67,7 +67,7 @@ async def _wait_until_settled(api: Api, wanted: set[str]) -> Decision:
     async with asyncio.timeout(_SECONDS):
         while True:
             pods = {key_of(each): each for each in await api.list_objects("Pod") if key_of(each) in wanted}
-            now = _standing(pods)
+            now = _read_decision(pods)
             if now != last or len(now.nodes) + len(now.messages) < len(wanted):
                 last, since = now, clock()
             elif clock() - since >= _QUIET_SECONDS:
@@ -75,7 +75,7 @@ async def _wait_until_settled(api: Api, wanted: set[str]) -> Decision:
             await asyncio.sleep(_POLL_SECONDS)
 
 
-def _standing(pods: dict[str, Object]) -> Decision:
+def _read_decision(pods: dict[str, Object]) -> Decision:
     nodes = {key: each["spec"]["nodeName"] for key, each in pods.items() if each["spec"].get("nodeName")}
     messages = {}
     for key, each in pods.items():

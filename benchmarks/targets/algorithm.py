@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import Figures
-from benchmarks.targets.bridge_translation import Books
+from benchmarks.targets.bridge_translation import ManifestBridge
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.results import MachineState
 from firmament.core.rounds import OpenRound, Placement
@@ -38,7 +38,7 @@ class AlgorithmTarget:
         timer: Callable[[], float] = time.perf_counter,
         observer: Observer | None = None,
     ) -> None:
-        self._books = Books(configuration.words, timer)
+        self._books = ManifestBridge(configuration.words, timer)
         self._scheduler = Scheduler(
             configuration=configuration, solver=solver or OrToolsSolver(), clock=time.time, timer=timer
         )

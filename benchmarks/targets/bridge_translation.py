@@ -52,7 +52,7 @@ _STRUCTS: dict[str, type[KubeStruct]] = {
 }
 
 
-class Books:
+class ManifestBridge:
     """The bridge's state, fed with manifests instead of watch events; bindings succeed at once.
 
     Objects have ``namespace/name`` as their uid; namespaces appear with their first object. ``needs``: what

@@ -11,7 +11,7 @@ from grpc import aio
 
 from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import Figures, TargetError
-from benchmarks.targets.bridge_translation import Books
+from benchmarks.targets.bridge_translation import ManifestBridge
 from poseidon.bridge.solver_stream.batches import split_events
 from poseidon.demo.tracker import PodName
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -42,7 +42,7 @@ class GrpcTarget:
         timeout: float = 600.0,
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._books = Books(needs, timer)
+        self._books = ManifestBridge(needs, timer)
         self._hello = pb.Hello(
             version_major=1, version_minor=2, cluster=cluster, fencing=1, client="benchmarks"
         )

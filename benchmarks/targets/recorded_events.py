@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import Figures, TargetError
-from benchmarks.targets.bridge_translation import Books
+from benchmarks.targets.bridge_translation import ManifestBridge
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import Event
 from firmament.wire.events import events_from_proto
 from poseidon.demo.tracker import PodName
 
 
-class ToldEvents:
+class RecordedEvents:
     """Records manifests as events, through the bridge's translation; nothing is scheduled.
 
     ``cluster``: the events before the first ``measure`` op; ``burst``: those within it.
@@ -22,7 +22,7 @@ class ToldEvents:
     stage = "told"
 
     def __init__(self, configuration: CoreConfiguration) -> None:
-        self._books = Books(configuration.words)
+        self._books = ManifestBridge(configuration.words)
         self.cluster: list[Event] = []
         self.burst: list[Event] = []
         self._taken = self.cluster

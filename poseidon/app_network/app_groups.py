@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from poseidon.app_network.good_state import GoodStates, Kept
-from poseidon.app_network.members import Demand, Members
+from poseidon.app_network.last_good_specs import GoodStates, Kept
 from poseidon.app_network.proposals import Finding, Notice, Proposal, judge_validity, propose
 from poseidon.app_network.spec.app_groups import AppGroupSpec, Workload, read_app_group
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, ObjectKey
 from poseidon.app_network.spec.ordering import TopologyOrder, app_group_payload, topology_order
+from poseidon.app_network.used_bandwidth import Demand, Members
 from poseidon.kube.api.event_reasons import ConditionType, EventReason
 from poseidon.kube.api.other_projects.app_network import AppGroup
 

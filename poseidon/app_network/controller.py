@@ -10,7 +10,7 @@ from functools import partial
 from poseidon.app_network.object_writer import ObjectWriter
 from poseidon.app_network.proposals import Proposal
 from poseidon.app_network.spec.keys import ObjectKey
-from poseidon.app_network.state import NetworkBook
+from poseidon.app_network.state import NetworkState
 from poseidon.app_network.topologies import MapName
 from poseidon.kube.api.collections import APP_GROUPS, NETWORK_TOPOLOGIES, config_map
 from poseidon.kube.api.other_projects.app_network import ConfigMap
@@ -101,7 +101,7 @@ class NetworkController:
     def __init__(
         self,
         environment: Environment,
-        book: NetworkBook,
+        book: NetworkState,
         events: EventWriter | None,
         changed: Callable[[], None],
         *,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from poseidon.app_network.good_state import LAST_GOOD, Kept
+from poseidon.app_network.last_good_specs import LAST_GOOD, Kept
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, ObjectKey
 from poseidon.kube.api.collections import APP_GROUP_VERSION, TOPOLOGY_VERSION
 from poseidon.kube.api.event_reasons import ConditionType, EventReason

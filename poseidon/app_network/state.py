@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from poseidon.app_network.app_groups import AppGroups
-from poseidon.app_network.members import Demand, Members
 from poseidon.app_network.options import NetworkArguments, NetworkOptions
 from poseidon.app_network.proposals import Notice, Proposal
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND, ObjectKey
 from poseidon.app_network.topologies import MapName, Topologies
+from poseidon.app_network.used_bandwidth import Demand, Members
 from poseidon.kube.api.metadata import format_time
 from poseidon.kube.api.other_projects.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 
 
-class NetworkBook:
+class NetworkState:
     """All AppGroups and NetworkTopologies, and the patches for them; ``members`` keeps their pods and nodes.
 
     The same change may come several times. All data can be read from the API server again. ``quarantine`` records

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from poseidon.app_network.good_state import GoodStates, Kept
-from poseidon.app_network.members import Members
+from poseidon.app_network.last_good_specs import GoodStates, Kept
 from poseidon.app_network.proposals import MOST_SHOWN, Finding, Notice, Proposal, judge_validity, propose
 from poseidon.app_network.spec.keys import KEY_OF_LEVEL, NETPERF_COSTS, REGION, TOPOLOGY_KIND, ZONE, ObjectKey
 from poseidon.app_network.spec.netperf import domain_costs, read_measurements
 from poseidon.app_network.spec.topologies import NO_PAIRS, Levels, TopologySpec, read_topology
+from poseidon.app_network.used_bandwidth import Members
 from poseidon.kube.api.event_reasons import ConditionType, EventReason
 from poseidon.kube.api.other_projects.app_network import NetworkTopology
 from poseidon.kube.parsing.defects import list_defects

@@ -13,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 import poseidon
 from poseidon.lifecycle.phases import Phase, PodRecord
-from poseidon.lifecycle.unschedulable import PLUGINS, plugins_of
+from poseidon.lifecycle.unschedulable_plugins import PLUGINS, plugins_of
 
 _DOUBLING = tuple(accumulate(repeat(2.0, 19), mul, initial=0.01))
 """Histogram buckets in seconds, from 10 ms to 87 minutes: the buckets of kube-scheduler's scheduling duration."""

@@ -13,14 +13,14 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.app_network.controller import NetworkController
 from poseidon.bridge.binding_traces import BindingTraces
-from poseidon.bridge.held_actions import HeldActions
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
 from poseidon.bridge.options import BridgeOptions
-from poseidon.bridge.queues.queue_figures import QueueCollector
+from poseidon.bridge.queues.queue_metrics import QueueCollector
 from poseidon.bridge.round_history import RoundHistory
 from poseidon.bridge.solver_stream.session import Session
 from poseidon.bridge.solver_stream.session_interface import DistrustedError
 from poseidon.bridge.solver_stream.stream import NeedsChangedError
+from poseidon.bridge.standby_actions import HeldActions
 from poseidon.bridge.state import BridgeState
 from poseidon.bridge.watching import Watching
 from poseidon.bridge.writers import Writers

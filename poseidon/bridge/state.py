@@ -34,7 +34,7 @@ from poseidon.lifecycle.actions import Action
 from poseidon.lifecycle.phases import Phase, PodRecord, Stories
 from poseidon.numa.node_topology import RECORD_KIND, node_topology_resource
 from poseidon.pod_groups.kinds import GROUP_KINDS
-from poseidon.queues.book import QueueBook
+from poseidon.queues.known_queues import KnownQueues
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 T = TypeVar("T", bound=KubeStruct)
@@ -177,7 +177,7 @@ class BridgeState(Stores):
         return take_changes
 
     def _rank_after(
-        self, take: Callable[[Sequence[Change[Any]]], None], queues: QueueBook
+        self, take: Callable[[Sequence[Change[Any]]], None], queues: KnownQueues
     ) -> Callable[[Sequence[Change[Any]]], None]:
         """Return a function that passes WorkloadPriorityClasses to ``take``, then translates the pods that waited."""
 

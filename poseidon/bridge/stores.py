@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from poseidon.app_network.options import NetworkArguments
-from poseidon.app_network.state import NetworkBook
+from poseidon.app_network.state import NetworkState
 from poseidon.bridge.groups.gangs import GangAssigner
 from poseidon.bridge.groups.group_reports import TopologyRecords
 from poseidon.bridge.suspended.resumptions import Resumptions
@@ -24,18 +24,18 @@ from poseidon.lifecycle.device_effects import DeviceEffects
 from poseidon.lifecycle.evictions.evictions import Evictions
 from poseidon.lifecycle.evictions.rate import EvictionRate
 from poseidon.lifecycle.evictions.review import EvictionReview, GangView
-from poseidon.lifecycle.failed_scheduling import PendingReasons
+from poseidon.lifecycle.failed_scheduling_timing import PendingReasons
 from poseidon.lifecycle.jobs import Jobs
-from poseidon.lifecycle.kept_places import KeptPlaces, MoveOptions, NominationRecords
+from poseidon.lifecycle.kept_places import KeptPlaces, MoveOptions, Nominations
 from poseidon.lifecycle.pending_bindings import PendingBindings
 from poseidon.lifecycle.phases import PodRecord, Stories
 from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.lifecycle.refused_deltas import Refusals
 from poseidon.lifecycle.refused_pods import RefusedPods
-from poseidon.lifecycle.restart_room import KeptRooms
+from poseidon.lifecycle.restart_room import RestartRoomRecords
 from poseidon.lifecycle.volume_effects import VolumeEffects
-from poseidon.metrics_sources.samples import SOURCES, SampleBook
+from poseidon.metrics_sources.samples import SOURCES, LatestSamples
 from poseidon.namespaces import Namespaces
 from poseidon.nodes.hyper_nodes import HyperNodes
 from poseidon.nodes.images import NodeImages
@@ -48,7 +48,7 @@ from poseidon.pods.daemon_sets import DaemonSets
 from poseidon.pods.learnt_run_times import RuntimeHistory
 from poseidon.pods.tasks import PriorityResolver
 from poseidon.pods.visibility import visible_to
-from poseidon.queues.book import QueueBook
+from poseidon.queues.known_queues import KnownQueues
 from poseidon.volumes.state import VolumeState
 from protos.conventions.configuration_shared import GangSection
 
@@ -77,7 +77,7 @@ class Stores:
         self.actions = list[Action]()
         self.first_records, self.custom_records = CustomRecords(), CustomRecords()
         self.namespaces, self.history = Namespaces(self.first_records), RuntimeHistory()
-        self.samples, self.images = SampleBook(SOURCES), NodeImages()
+        self.samples, self.images = LatestSamples(SOURCES), NodeImages()
         self.spreading = Spreading(enabled=configuration.pod_topology_spread.enabled)
         self.daemon_sets = DaemonSets()
         self.classes = ClassTable(visibility, self.daemon_sets.owns)
@@ -88,7 +88,7 @@ class Stores:
         self.volumes = VolumeState(configuration.volumes, quarantine)
         self.devices = DeviceState(configuration.devices, clock, wall)
         features = encode_features(configuration.devices.disabled_features)
-        self.first_records.tell(FEATURES_RECORD, "devices", features)
+        self.first_records.set_record(FEATURES_RECORD, "devices", features)
         enabled = "DRAExtendedResource" not in configuration.devices.disabled_features
         self.extended_resources = ExtendedResources(
             self.devices, self.machines.list_offering, enabled=enabled
@@ -104,7 +104,7 @@ class Stores:
         self._connect_claims(clock)
         topology = TopologyRecords(self.first_records, wanted=models_need_trees(visibility.records))
         self._connect_gangs(topology, configuration.gangs, configuration.arguments(TreeArguments), wall)
-        self.queues = QueueBook(queues, self.first_records, quarantine) if queues.source else None
+        self.queues = KnownQueues(queues, self.first_records, quarantine) if queues.source else None
         self.resumptions: Resumptions | None = None
         if self.queues is not None:
             self.groups.find_owner_gang = self.queues.find_gang
@@ -114,14 +114,14 @@ class Stores:
                     self.tasks, self.placements, self.machines, self.groups, self.queues, clock
                 )
         arguments, follows = configuration.arguments(NetworkArguments), network.follows(visibility.records)
-        self.applications = NetworkBook(network, arguments, quarantine) if follows else None
+        self.applications = NetworkState(network, arguments, quarantine) if follows else None
 
     def _connect_bindings(
         self, moves: MoveOptions, rate: EvictionRate, clock: Callable[[], float], wall: Callable[[], float]
     ) -> None:
         """Create the stores that decide on bindings and evictions, and connect them."""
         self.refusals = Refusals()
-        self.nominations = NominationRecords(self.custom_records)
+        self.nominations = Nominations(self.custom_records)
         self.kept_places = KeptPlaces(moves, self.custom_records, wall) if moves.keep_places else None
         self.pending_bindings = PendingBindings(
             self.tasks,
@@ -200,7 +200,7 @@ class Stores:
             arguments,
             self.quarantine,
         )
-        self.restart_rooms = KeptRooms(
+        self.restart_rooms = RestartRoomRecords(
             options.keep_room,
             options.keep_room_at_most,
             self.groups,

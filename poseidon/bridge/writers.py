@@ -15,7 +15,6 @@ from poseidon.kube.api.collections import NATIVE_POD_GROUPS
 from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest, BindResult
-from poseidon.kube.write.claim_writer import ClaimWrite, ClaimWriter, GiveVolume, SelectNode
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, DeviceClaimWriter, WriteEnd
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
@@ -33,6 +32,7 @@ from poseidon.kube.write.patch_writer import (
 )
 from poseidon.kube.write.pod_recovery import PodRecovery
 from poseidon.kube.write.suspension_writer import SuspensionEnd, SuspensionWrite, SuspensionWriter
+from poseidon.kube.write.volume_claim_writer import ClaimWrite, ClaimWriter, GiveVolume, SelectNode
 from poseidon.lifecycle.actions import (
     Action,
     AnnounceGroup,

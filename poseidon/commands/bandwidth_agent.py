@@ -10,7 +10,7 @@ from random import Random
 
 import click
 
-from poseidon.commands.shared.agent_options import repetition_options, work_off
+from poseidon.commands.shared.agent_options import repetition_options, run_once_or_forever
 from poseidon.commands.shared.connection import connect, connection_options
 from poseidon.commands.shared.output_and_exit import fault
 
@@ -53,7 +53,7 @@ def bandwidth_agent(
         interval=interval,
     )
     try:
-        asyncio.run(work_off(transport, agent.advertise, None if once else agent.run))
+        asyncio.run(run_once_or_forever(transport, agent.advertise, None if once else agent.run))
     except (KubeError, LinkSpeedError) as error:
         raise fault(f"node {node}: {error}", 1) from None
 

@@ -9,7 +9,12 @@ from functools import partial
 
 import click
 
-from poseidon.commands.shared.agent_options import repeat, repetition_options, run_until_stopped, work_off
+from poseidon.commands.shared.agent_options import (
+    repeat,
+    repetition_options,
+    run_once_or_forever,
+    run_until_stopped,
+)
 from poseidon.commands.shared.connection import connect, connection_options
 from poseidon.commands.shared.options import HostPort
 from poseidon.commands.shared.output_and_exit import fault
@@ -79,7 +84,7 @@ def netperf_probe(
         transport = connect()
         probe = NetperfProbe(transport, options)
         for_ever = None if once else partial(repeat, probe.probe, interval, _log, (KubeError,))
-        asyncio.run(work_off(transport, probe.probe, for_ever))
+        asyncio.run(run_once_or_forever(transport, probe.probe, for_ever))
     except KubeError as error:
         raise fault(str(error), 1) from None
 

@@ -136,7 +136,7 @@ def _recorder(folder: Path, limit: str, config: Path | None) -> StreamRecorder:
     """
     from poseidon.kube.parsing.quantities import amount
     from poseidon.recording.recorder import StreamRecorder
-    from poseidon.recording.segments import LEAST_LIMIT, SegmentWriter
+    from poseidon.recording.recording_files import LEAST_LIMIT, SegmentWriter
     from protos.conventions.configuration_file import read_document
 
     try:

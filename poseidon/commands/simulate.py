@@ -117,7 +117,7 @@ def simulate(
 
 def _replay(folder: Path, config: Path | None, output: str, html: Path | None) -> None:
     """Decide the rounds of a recording again; if ``config`` is given, run the recorded work under it instead."""
-    from poseidon.recording.segments import RecordingError
+    from poseidon.recording.recording_files import RecordingError
     from protos.conventions.configuration_file import ConfigurationError
 
     try:
@@ -136,7 +136,7 @@ def _decide_again(folder: Path, output: str) -> None:
     from dataclasses import asdict
 
     from poseidon.explanation_tables import print_rows
-    from poseidon.recording.segments import read_recording
+    from poseidon.recording.recording_files import read_recording
     from poseidon.simulate.recorded.presentation import (
         DIFFERENCES,
         describe_replayed_decisions,
@@ -161,7 +161,7 @@ def _compare(folder: Path, config: Path, output: str, html: Path | None) -> None
     """Run the work of a recording under another configuration, and print the results of both runs."""
     from poseidon.embedding import load_configuration
     from poseidon.explanation_tables import print_rows
-    from poseidon.recording.segments import RecordingError, read_recording
+    from poseidon.recording.recording_files import RecordingError, read_recording
     from poseidon.simulate.presentation import format_span
     from poseidon.simulate.recorded.history import read_history
     from poseidon.simulate.recorded.presentation import SIDES, side_lines, side_page, side_rows

@@ -15,7 +15,7 @@ from poseidon.group_trees.spec.trees import TreeArguments
 from poseidon.kube.environment import WatchOptions
 from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.evictions.rate import EvictionLimits
-from poseidon.lifecycle.failed_scheduling import AnnouncementOptions
+from poseidon.lifecycle.failed_scheduling_timing import AnnouncementOptions
 from poseidon.lifecycle.kept_places import MoveOptions
 from poseidon.lifecycle.refused_pods import RecoveryOptions
 from poseidon.metrics_sources.options import UtilisationOptions

@@ -17,7 +17,7 @@ import msgspec
 
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.controllers.expansion import expand
-from poseidon.manifests.defaulting import as_held
+from poseidon.manifests.defaulting import complete_documents
 from poseidon.manifests.documents import Document, read_documents
 from poseidon.manifests.inventory import take_inventory
 from poseidon.manifests.loader import ManifestError
@@ -118,7 +118,7 @@ def load_workload(paths: Sequence[str], *, nodes: int, pods: int, scheduler_name
 def _read(paths: Iterable[str], warnings: list[str]) -> list[Document]:
     """Return the objects of all files; raise ``ManifestError`` if they have faults."""
     defects: list[str] = []
-    documents = as_held(read_documents(paths, defects, warnings))
+    documents = complete_documents(read_documents(paths, defects, warnings))
     take_inventory(documents, defects, [])
     if defects:
         raise ManifestError(defects)

@@ -73,7 +73,7 @@ class SharedGpus:
 
     def __post_init__(self) -> None:
         own = [{"cel": {"expression": self.system.selector}}]
-        self.records.tell(CLASS_RECORD, self.system.driver, write_json({"selectors": own}).encode())
+        self.records.set_record(CLASS_RECORD, self.system.driver, write_json({"selectors": own}).encode())
         if self.system.in_turn:
             self.devices.holds_back = self.holds_back
 
@@ -111,9 +111,9 @@ class SharedGpus:
         slices = {f"{each['driver']}/{name}": write_json(each).encode() for each in found.slices}
         for key in self._slices.pop(name, ()):
             if key not in slices:
-                self.records.tell(SLICE_RECORD, key, None)
+                self.records.set_record(SLICE_RECORD, key, None)
         for key, payload in slices.items():
-            self.records.tell(SLICE_RECORD, key, payload)
+            self.records.set_record(SLICE_RECORD, key, payload)
         self._slices[name] = tuple(slices)
         former, now = self._memories.get(name, ()), found.sizes
         self._memories[name] = now

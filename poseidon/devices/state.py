@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from poseidon.devices.claim_book import ClaimBook
+from poseidon.devices.binding_conditions import find_failed_device, has_conditions, is_ready
 from poseidon.devices.claim_writes import ClaimWrites
 from poseidon.devices.claims import (
     NO_CLAIMS,
@@ -17,8 +17,8 @@ from poseidon.devices.claims import (
     list_results,
     resolve,
 )
-from poseidon.devices.conditions import find_failed_device, has_conditions, is_ready
 from poseidon.devices.device_use import DeviceUse
+from poseidon.devices.known_claims import KnownClaims
 from poseidon.devices.known_pods import ClaimUsers, KnownPod, PlacedPod
 from poseidon.devices.options import DeviceOptions
 from poseidon.devices.records import encode_claim
@@ -40,7 +40,7 @@ class DeviceState:
     def __init__(self, options: DeviceOptions, clock: Callable[[], float], wall: Callable[[], float]) -> None:
         self._options = options
         self._clock, self._wall = clock, wall
-        self._claims = ClaimBook()
+        self._claims = KnownClaims()
         self._pods: dict[str, KnownPod] = {}
         self._users = ClaimUsers()
         self._placements: dict[str, PlacedPod] = {}

@@ -6,7 +6,6 @@ from typing import NamedTuple, TypeAlias
 
 from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.metadata import ObjectRef, PodRef
-from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.patch_writer import (
     ConfigMapWrite,
@@ -17,6 +16,7 @@ from poseidon.kube.write.patch_writer import (
     QueueStatusWrite,
 )
 from poseidon.kube.write.suspension_writer import SuspensionWrite
+from poseidon.kube.write.volume_claim_writer import GiveVolume, SelectNode
 
 
 class Bind(NamedTuple):

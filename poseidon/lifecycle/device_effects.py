@@ -13,7 +13,7 @@ from poseidon.devices.state import DeviceState
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.device_claim_writer import WriteEnd
 from poseidon.lifecycle.actions import Action
-from poseidon.lifecycle.failed_scheduling import PendingReasons
+from poseidon.lifecycle.failed_scheduling_timing import PendingReasons
 from poseidon.lifecycle.phases import PodRecord
 from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pod_records import PodRecords
@@ -74,7 +74,7 @@ class DeviceEffects:
                 with self.quarantine.attempt("needs of devices", uid, name=record.task.name):
                     self._apply(record, resolution)
         for key, payload in devices.take_records():
-            self.records.tell(CLAIM_RECORD, key, payload)
+            self.records.set_record(CLAIM_RECORD, key, payload)
         self.actions += devices.take_writes()
 
     def note_written(self, end: WriteEnd) -> None:

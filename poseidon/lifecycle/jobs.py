@@ -18,7 +18,7 @@ class Jobs:
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
-        self._told: set[str] = set()
+        self._sent: set[str] = set()
         self.ended: dict[str, None] = {}
         self.changed: dict[str, None] = {}
         self._been_whole: set[str] = set()
@@ -46,7 +46,7 @@ class Jobs:
         if entry is None or entry.job == job:
             return
         entry.job = job
-        if job.id in self._told:
+        if job.id in self._sent:
             self.changed[job.id] = None
 
     def leave(self, job_id: str) -> None:
@@ -58,22 +58,22 @@ class Jobs:
         if entry.members <= 0:
             del self._entries[job_id]
             self._been_whole.discard(job_id)
-            if job_id in self._told:
+            if job_id in self._sent:
                 self.ended[job_id] = None
 
-    def forget_told(self) -> None:
+    def forget_sent(self) -> None:
         """Begin a stream to a solver that has no jobs."""
-        self._told.clear()
+        self._sent.clear()
         self.ended.clear()
         self.changed.clear()
 
     def define(self, job_id: str) -> pb.Job | None:
         """Return the description of a job unless the solver has it already."""
         entry = self._entries.get(job_id)
-        if entry is None or job_id in self._told:
+        if entry is None or job_id in self._sent:
             return None
-        self._told.add(job_id)
-        return self._as_told(job_id)
+        self._sent.add(job_id)
+        return self._as_sent(job_id)
 
     def set_been_whole(self, job_id: str, was_whole: bool) -> None:
         """Set whether enough members of a gang were once bound at the same time, for solvers that start later.
@@ -89,7 +89,7 @@ class Jobs:
         """Return whether enough members of a gang are known to have been bound once."""
         return job_id in self._been_whole
 
-    def _as_told(self, job_id: str) -> pb.Job:
+    def _as_sent(self, job_id: str) -> pb.Job:
         job = self._entries[job_id].job
         if job_id not in self._been_whole:
             return job
@@ -101,10 +101,10 @@ class Jobs:
     def take_changed(self) -> list[pb.Job]:
         """Return the jobs whose descriptions have changed, each once."""
         changed, self.changed = self.changed, {}
-        return [self._as_told(job_id) for job_id in changed if job_id in self._entries]
+        return [self._as_sent(job_id) for job_id in changed if job_id in self._entries]
 
     def take_ended(self) -> list[str]:
         """Return the ids of jobs that the solver knows and that have ended, each once."""
         ended, self.ended = list(self.ended), {}
-        self._told.difference_update(ended)
+        self._sent.difference_update(ended)
         return ended

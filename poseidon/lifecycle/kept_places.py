@@ -2,11 +2,11 @@
 
 These are three kinds of pods: pods of this scheduler for which victims leave, so that a new solver knows about them;
 nominated pods of other schedulers; and replacements of pods that are being moved. A program that moves a pod announces
-this by annotations (``poseidon.pods.moves``), and then evicts the pod. The next pod of the same controller with the
-same spec is its replacement: for one round it may go only to the announced node. If the replacement gets no place on
-that node, it may go to the old node of the moved pod, where capacity is reserved, too. After that, it is placed like
-any other pod. Only the annotations are stored: after a restart, capacity is reserved only for moved pods that still
-exist.
+this by annotations (``poseidon.pods.move_annotations``), and then evicts the pod. The next pod of the same controller
+with the same spec is its replacement: for one round it may go only to the announced node. If the replacement gets no
+place on that node, it may go to the old node of the moved pod, where capacity is reserved, too. After that, it is
+placed like any other pod. Only the annotations are stored: after a restart, capacity is reserved only for moved pods
+that still exist.
 
 Anybody who may annotate pods can reserve capacity in this way, so reservations are limited. A reservation ends after
 its time, even if the annotations are updated, and the same pod gets another one only after as long a pause. If no
@@ -27,7 +27,7 @@ from pydantic import Field
 from poseidon.custom_records import CustomRecords
 from poseidon.kube.api.pods import Pod
 from poseidon.lifecycle.phases import PodRecord
-from poseidon.pods.moves import parse_announced_move
+from poseidon.pods.move_annotations import parse_announced_move
 from poseidon.pods.requests_and_limits import effective_requests
 from poseidon.pods.tasks import Disposition, PriorityResolver, Task, UnknownPriorityClassError, classify_pod
 from protos.conventions.configuration import Section
@@ -46,7 +46,7 @@ _LONGEST = 600.0
 """Longest time in seconds for which capacity is reserved, whatever an annotation says."""
 
 
-class NominationRecords:
+class Nominations:
     """The records of nominated pods in ``records``, each kept until the pod is bound or loses its place.
 
     ``nominated`` are the uids of nominated pods of this scheduler. Such a pod stays there until ``end``, even if it
@@ -60,17 +60,17 @@ class NominationRecords:
     def put(self, record: PodRecord) -> None:
         """Record that a pod is nominated for a node."""
         self.nominated.add(record.task.uid)
-        self._records.tell(NOMINATION_RECORD, record.task.uid, record.nominated.encode())
+        self._records.set_record(NOMINATION_RECORD, record.task.uid, record.nominated.encode())
 
     def end(self, uid: str) -> None:
         """Record that a pod is bound, deleted or without a place, so that no capacity is reserved for it."""
         if uid in self.nominated:
             self.nominated.discard(uid)
-            self._records.tell(NOMINATION_RECORD, uid, None)
+            self._records.set_record(NOMINATION_RECORD, uid, None)
 
     def foreign(self, uid: str, payload: bytes | None) -> None:
         """Record that another scheduler's pod is nominated (see ``foreign_nomination``), or no longer (None)."""
-        self._records.tell(FOREIGN_NOMINATION_RECORD, uid, payload)
+        self._records.set_record(FOREIGN_NOMINATION_RECORD, uid, payload)
 
 
 def foreign_nomination(pod: Pod, priorities: PriorityResolver) -> bytes | None:
@@ -226,7 +226,7 @@ class KeptPlaces:
         old = self._old.get(uid)
         if old is not None and not old.kept:
             old.kept = True
-            self._records.tell(FOREIGN_NOMINATION_RECORD, _old_name(uid), old.content)
+            self._records.set_record(FOREIGN_NOMINATION_RECORD, _old_name(uid), old.content)
 
     def release(self, uid: str) -> bool:
         """Record that a round found no place for a pod; return whether the pod was limited to a reserved node.
@@ -301,7 +301,7 @@ class KeptPlaces:
             self._shares[kept.namespace] += 1
         self._kept[task.uid] = kept
         content = room_record(pod, kept.node, task.priority)
-        self._records.tell(FOREIGN_NOMINATION_RECORD, _name(task.uid), content)
+        self._records.set_record(FOREIGN_NOMINATION_RECORD, _name(task.uid), content)
         self._old[task.uid] = _OldPlace(here, room_record(pod, here, task.priority), kept.until)
 
     def _end_unused(self, uid: str, now: float) -> None:
@@ -324,12 +324,12 @@ class KeptPlaces:
         self._shares[namespace] -= 1
         if not self._shares[namespace]:
             del self._shares[namespace]
-        self._records.tell(FOREIGN_NOMINATION_RECORD, _name(uid), None)
+        self._records.set_record(FOREIGN_NOMINATION_RECORD, _name(uid), None)
 
     def _end_old(self, uid: str) -> None:
         old = self._old.pop(uid, None)
         if old is not None and old.kept:
-            self._records.tell(FOREIGN_NOMINATION_RECORD, _old_name(uid), None)
+            self._records.set_record(FOREIGN_NOMINATION_RECORD, _old_name(uid), None)
 
 
 def _replaces(task: Task, moved: Task) -> bool:

@@ -9,8 +9,8 @@ from poseidon.devices.state import DeviceState
 from poseidon.kube.write.patch_writer import NominatedNodeWrite
 from poseidon.lifecycle.actions import Action, Bind
 from poseidon.lifecycle.bind_check import Absent
-from poseidon.lifecycle.failed_scheduling import PendingReasons
-from poseidon.lifecycle.kept_places import NominationRecords
+from poseidon.lifecycle.failed_scheduling_timing import PendingReasons
+from poseidon.lifecycle.kept_places import Nominations
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase, PodRecord
 from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.volumes.state import VolumeState
@@ -81,7 +81,7 @@ class PendingBindings:
     """Asks for the writes to claims of devices."""
     pending_reasons: PendingReasons
     """Says why pods stay pending."""
-    nominations: NominationRecords
+    nominations: Nominations
     """Records of the nodes that pods' statuses name."""
     actions: list[Action]
     """Receives the actions to carry out."""

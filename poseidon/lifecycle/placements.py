@@ -14,7 +14,7 @@ from poseidon.kube.write.evictor import EvictionOutcome
 from poseidon.lifecycle.actions import Action, AnnouncePreempted, AnnounceScheduled
 from poseidon.lifecycle.bind_check import BindCheck
 from poseidon.lifecycle.evictions.evictions import Evictions
-from poseidon.lifecycle.failed_scheduling import PendingReasons
+from poseidon.lifecycle.failed_scheduling_timing import PendingReasons
 from poseidon.lifecycle.pending_bindings import PendingBindings
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase, PodRecord
 from poseidon.lifecycle.pod_records import PodRecords

@@ -196,7 +196,7 @@ class PodRecords:
             self._removed[uid] = None
         return record
 
-    def forget_told(self) -> None:
+    def forget_sent(self) -> None:
         """Begin a new stream to a solver that has no tasks."""
         self._removed.clear()
         self._to_resync.clear()

@@ -31,7 +31,7 @@ from poseidon.pod_groups.group import Group
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.keep_room import get_metadata, read_keep_seconds
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.moves import parse_announced_move
+from poseidon.pods.move_annotations import parse_announced_move
 from poseidon.pods.tasks import Task
 
 RESTART_ROOM_RECORD = "RestartRoom"
@@ -52,7 +52,7 @@ class _Room(Struct):
     namespace: str
 
 
-class KeptRooms:
+class RestartRoomRecords:
     """The room (capacity) that is kept on nodes for groups that restart.
 
     If pod or group state a number of seconds, room is kept for that time, at most ``longest``; otherwise for
@@ -151,7 +151,7 @@ class KeptRooms:
         self.rooms[uid] = room
         self._of_namespace[namespace] += 1
         self._of_job.setdefault(record.task.job, {})[uid] = None
-        self._records.tell(RESTART_ROOM_RECORD, uid, self._describe(room, group))
+        self._records.set_record(RESTART_ROOM_RECORD, uid, self._describe(room, group))
 
     def expire(self) -> None:
         """End the rooms whose time is over, and those on nodes that take no pods now."""
@@ -223,7 +223,7 @@ class KeptRooms:
         if not uids:
             del self._of_job[room.task.job]
         self.outcomes[outcome] += 1
-        self._records.tell(RESTART_ROOM_RECORD, uid, None)
+        self._records.set_record(RESTART_ROOM_RECORD, uid, None)
 
 
 class _LeavingPods:

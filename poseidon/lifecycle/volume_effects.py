@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from poseidon.kube.api.pods import PodClaim
 from poseidon.kube.quarantine import Quarantine
-from poseidon.kube.write.claim_writer import ClaimWrite
+from poseidon.kube.write.volume_claim_writer import ClaimWrite
 from poseidon.lifecycle.actions import Action
-from poseidon.lifecycle.failed_scheduling import PendingReasons
+from poseidon.lifecycle.failed_scheduling_timing import PendingReasons
 from poseidon.lifecycle.phases import PodRecord
 from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pod_records import PodRecords

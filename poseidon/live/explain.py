@@ -12,7 +12,7 @@ from poseidon.kube.api.decoding import decode_object
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.pods import Pod
 from poseidon.live.solver import explain_task, list_clusters
-from poseidon.pods.tasks import Disposition, classify_pod, gates_text
+from poseidon.pods.tasks import Disposition, classify_pod, describe_gates
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport
@@ -81,7 +81,7 @@ def _describe_outlook(pod: Pod, found: pb.Explanation | None) -> Iterator[str]:
     said = next((each.message for each in pod.status.conditions if each.type == "PodScheduled"), "")
     if pod.status.nominated_node_name:
         yield f"It is to get node {pod.status.nominated_node_name}."
-    if gates := gates_text(pod):
+    if gates := describe_gates(pod):
         yield gates
     elif found is None:
         yield (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from poseidon.app_network.good_state import LAST_GOOD as LAST_GOOD_SPEC
+from poseidon.app_network.last_good_specs import LAST_GOOD as LAST_GOOD_SPEC
 from poseidon.devices.sharing.systems import ANNOTATIONS as SHARING_ANNOTATIONS
 from poseidon.group_trees.spec.groups import GROUP_KEYS
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION, LAST_GOOD
@@ -24,7 +24,7 @@ from poseidon.lifecycle.refused_pods import RECREATIONS
 from poseidon.manifests.controllers.volumes import PROVISIONED_BY
 from poseidon.offline.evictability import REFUSALS, SAFE_VOLUMES
 from poseidon.pod_groups.demands import MIN_PARALLELISM
-from poseidon.pod_groups.membership import (
+from poseidon.pod_groups.group_names import (
     FOREIGN_GANG_ANNOTATIONS,
     GANG_ANNOTATION,
     KUEUE_GROUP_SIZE,
@@ -32,7 +32,7 @@ from poseidon.pod_groups.membership import (
 )
 from poseidon.pod_groups.readers.exclusive_topology import ANNOTATIONS as EXCLUSIVE_ANNOTATIONS
 from poseidon.pod_groups.topology_annotations import TOPOLOGY_ANNOTATIONS
-from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
+from poseidon.pods.koordinator_priority import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.pods.requests_and_limits import BANDWIDTH_ANNOTATIONS
 from poseidon.pods.templates import KAI_GPU_PARTS
 from poseidon.pods.visibility import ANNOTATION_PREFIX

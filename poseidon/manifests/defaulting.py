@@ -31,7 +31,7 @@ Key = tuple[str, str, str, str]
 """API group, kind, namespace and name."""
 
 
-def as_held(documents: Iterable[Document]) -> list[Document]:
+def complete_documents(documents: Iterable[Document]) -> list[Document]:
     """Return the documents as an API server would store them, in order.
 
     If an object was dumped several times (with the same uid), its latest version is kept. An object that has only a

@@ -19,7 +19,7 @@ from poseidon.manifests.budgets import count_budgets
 from poseidon.manifests.controllers.device_claims import play_claim_controller
 from poseidon.manifests.controllers.expansion import expand, list_scaled_owners
 from poseidon.manifests.controllers.volumes import play_volume_controllers
-from poseidon.manifests.defaulting import as_held
+from poseidon.manifests.defaulting import complete_documents
 from poseidon.manifests.documents import Document, Given, read_documents
 from poseidon.manifests.inventory import Inventory, take_inventory
 from poseidon.manifests.missing import missing_references
@@ -87,7 +87,7 @@ def load_manifests(
     """
     defects: list[str] = []
     warnings: list[str] = []
-    held = as_held(read_documents(paths, defects, warnings, kustomized))
+    held = complete_documents(read_documents(paths, defects, warnings, kustomized))
     documents = list(one_of_each(held, defects if strict else warnings, strict=strict))
     families = expand_families(documents)
     warnings += families.warnings
@@ -104,7 +104,7 @@ def build_live_manifests(documents: Iterable[Document], left_out: Iterable[str])
     ``documents`` are marked as ``held``; ``left_out`` has a line about each object that could not be parsed.
     """
     warnings = [*left_out]
-    inventory = take_inventory(one_of_each(as_held(documents), warnings), [], warnings)
+    inventory = take_inventory(one_of_each(complete_documents(documents), warnings), [], warnings)
     return _complete(inventory, warnings, is_live=True)
 
 

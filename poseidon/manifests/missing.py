@@ -24,9 +24,9 @@ from poseidon.kube.api.storage import (
 )
 from poseidon.manifests.controllers.volumes import is_made
 from poseidon.manifests.wording import list_names, suggest_printing
+from poseidon.pod_groups.group_names import TOPOLOGY_GROUP, YUNIKORN
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.kinds import GROUP_KINDS
-from poseidon.pod_groups.membership import TOPOLOGY_GROUP, YUNIKORN
 from poseidon.pods.daemon_sets import DaemonSets, find_daemon_set
 from poseidon.pods.tasks import PriorityResolver, UnknownPriorityClassError, get_qualified_name
 from poseidon.pods.visibility import APP_GROUP_LABEL

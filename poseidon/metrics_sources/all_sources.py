@@ -19,7 +19,7 @@ from poseidon.metrics_sources.metrics_server import MetricsServerSource
 from poseidon.metrics_sources.options import UtilisationOptions
 from poseidon.metrics_sources.polling import Poller
 from poseidon.metrics_sources.prometheus import PrometheusSource, connection
-from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, PROMETHEUS, SampleBook
+from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, PROMETHEUS, LatestSamples
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Utilisation:
         self,
         environment: Environment,
         options: UtilisationOptions,
-        book: SampleBook,
+        book: LatestSamples,
         view: ClusterView,
         changed: Callable[[], None],
         *,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from poseidon.kube.parsing.defects import LONGEST_FIELD, LONGEST_PROBLEM, shorten
 from poseidon.metrics_sources.readings import NodeReading, machine_sample
-from poseidon.metrics_sources.samples import SampleBook
+from poseidon.metrics_sources.samples import LatestSamples
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -78,7 +78,7 @@ class Intake:
     def __init__(
         self,
         source: str,
-        book: SampleBook,
+        book: LatestSamples,
         view: ClusterView,
         *,
         metrics: SourceMetrics,

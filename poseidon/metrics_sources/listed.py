@@ -11,11 +11,11 @@ from poseidon.metrics_sources.koordinator import reading
 from poseidon.metrics_sources.metrics_server import node_reading, pod_reading
 from poseidon.metrics_sources.options import MetricsServerOptions
 from poseidon.metrics_sources.readings import PodReading, machine_sample
-from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, SampleBook
+from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, LatestSamples
 
 
 def take_listed(
-    objects: Iterable[KubeStruct], book: SampleBook, view: ClusterView, now: float
+    objects: Iterable[KubeStruct], book: LatestSamples, view: ClusterView, now: float
 ) -> Iterator[str]:
     """Write the use that NodeMetric, NodeMetrics and PodMetrics objects state to ``book``; ignore other objects.
 

@@ -13,7 +13,7 @@ MISSED_REPORTS = 3
 """The number of missed reports of a node after which the next source counts instead of this one."""
 
 
-class SampleBook:
+class LatestSamples:
     """The latest samples by source and node; the use of pods is part of their nodes' samples.
 
     ``sources`` are in order of precedence: a node's sample comes from the first source whose sample is current. A
@@ -25,7 +25,7 @@ class SampleBook:
     def __init__(self, sources: Sequence[str]) -> None:
         self._by_source: dict[str, dict[str, pb.MachineSample]] = {source: {} for source in sources}
         self.changed: dict[str, None] = {}
-        self._told: dict[str, float] = {}
+        self._sent: dict[str, float] = {}
 
     def __len__(self) -> int:
         """Return the number of nodes that have a sample; this may be called from another thread."""
@@ -48,11 +48,11 @@ class SampleBook:
     def mark(self, node: str) -> None:
         """Send a node's sample again, because the machine has been added to the solver or removed from it."""
         self.changed[node] = None
-        self._told.pop(node, None)
+        self._sent.pop(node, None)
 
-    def forget_told(self) -> None:
+    def forget_sent(self) -> None:
         """Begin a stream to a solver that has no samples, so that all samples are sent again."""
-        self._told.clear()
+        self._sent.clear()
         self.changed = dict.fromkeys(node for samples in self._by_source.values() for node in samples)
 
     def sample(self, node: str) -> pb.MachineSample | None:
@@ -74,12 +74,12 @@ class SampleBook:
         for node in self.changed:
             found = self.sample(node)
             known = is_known(node)
-            told = self._told.pop(node, None)
-            if told is not None and known and (found is None or found.time < told):
+            sent = self._sent.pop(node, None)
+            if sent is not None and known and (found is None or found.time < sent):
                 events.append(pb.Event(machine_sample_removed=node))
             if found is not None and known:
                 events.append(pb.Event(machine_sample=found))
-                self._told[node] = found.time
+                self._sent[node] = found.time
         self.changed.clear()
         return events
 

@@ -189,7 +189,7 @@ class Machines:
             self._outbox.drop(name)
         return name
 
-    def forget_told(self) -> None:
+    def forget_sent(self) -> None:
         """Begin a stream to a solver that has no machines."""
         self._told_gone.clear()
         self._outbox.begin_stream()

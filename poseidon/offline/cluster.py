@@ -19,9 +19,9 @@ from poseidon.kube.api import kinds
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
+from poseidon.kube.write.volume_claim_writer import GiveVolume, SelectNode
 from poseidon.lifecycle.actions import Bind, Evict, WithdrawEviction
 from poseidon.manifests.controllers.applications import OrderedAppGroup, read_applications
 from poseidon.manifests.left_out import pods_left_out

@@ -18,8 +18,8 @@ from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import OfflineCluster
 from poseidon.pod_groups.composites import find_disrupted_whole
+from poseidon.pod_groups.group_names import MIRROR_ANNOTATION
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import MIRROR_ANNOTATION
 from poseidon.pods.daemon_sets import find_daemon_set
 from poseidon.pods.tasks import Disposition, classify_pod
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.explanations import (
+    PodDecision,
     PodExplanation,
     PodOutcome,
-    PodStanding,
     Remedy,
     UnknownPodError,
     read_verdicts,
@@ -26,7 +26,7 @@ from poseidon.offline.evictability import list_running_pods
 from poseidon.offline.movable import WORTH_MOVING, find_migrations
 from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.offline.planned_groups import PlannedGroup
-from poseidon.pods.tasks import Disposition, classify_pod, gates_text
+from poseidon.pods.tasks import Disposition, classify_pod, describe_gates
 from protos.conventions.command_line import format_count
 
 
@@ -59,8 +59,8 @@ def explain_pod(
         raise UnknownPodError(f"pod {pod} is not taken by the solver; see the warnings of `plan`") from None
     nodes = dict(sorted(read_verdicts(explanation).items()))
     runs_on = found.spec.node_name if cluster.runs(pod) else ""
-    standing = _find_standing(plan, found, runs_on)
-    waits = [pod] if standing.outcome is PodOutcome.WAITS else []
+    decision = _find_decision(plan, found, runs_on)
+    waits = [pod] if decision.outcome is PodOutcome.WAITS else []
     running = list_running_pods(cluster, manifests)
     cures = find_cures_of_pods(manifests, configuration, now, known, running, plan, waits)
     if runs_on:
@@ -73,7 +73,7 @@ def explain_pod(
         nodes,
         tuple(dict.fromkeys((*plan.warnings, *cluster.scheduler.notes))),
         tuple(_describe_outlook(plan, pod)),
-        standing,
+        decision,
         tuple(map(describe_cure, cures)),
     )
 
@@ -88,19 +88,19 @@ def describe_cure(cure: Cure) -> Remedy:
     return Remedy(text, cure.commands, cure.as_json())
 
 
-def _find_standing(plan: Plan, pod: Pod, runs_on: str) -> PodStanding:
+def _find_decision(plan: Plan, pod: Pod, runs_on: str) -> PodDecision:
     """Return what a round decides about a pod; ``runs_on`` is the pod's present node, "" for none."""
     uid = pod.metadata.uid
     group = next((_as_json(each) for each in plan.groups if uid in each.members), None)
     if runs_on:
-        return PodStanding(PodOutcome.RUNS, runs_on, group=group)
+        return PodDecision(PodOutcome.RUNS, runs_on, group=group)
     victims = {each.pod for each in plan.preemptions}
     for binding in plan.bindings:
         if binding.pod == uid:
             outcome = PodOutcome.PLACED if victims.isdisjoint(binding.after) else PodOutcome.PREEMPTS
-            return PodStanding(outcome, binding.node, binding.after, group=group)
-    reason = gates_text(pod) or next((each.reason for each in plan.pending if each.pod == uid), "")
-    return PodStanding(PodOutcome.WAITS, reason=reason, group=group)
+            return PodDecision(outcome, binding.node, binding.after, group=group)
+    reason = describe_gates(pod) or next((each.reason for each in plan.pending if each.pod == uid), "")
+    return PodDecision(PodOutcome.WAITS, reason=reason, group=group)
 
 
 def _as_json(group: PlannedGroup) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from poseidon.offline.quota_changes import (
 )
 from poseidon.offline.waiting_workloads import shorten_message
 from poseidon.pods.requests_and_limits import effective_requests
-from poseidon.queues.book import QueueBook
+from poseidon.queues.known_queues import KnownQueues
 from poseidon.queues.model import QuotaNode
 from protos.conventions.command_line import format_count
 
@@ -136,9 +136,11 @@ def explain_workload(
     queue = book.resolve(pods[0]).quota if book is not None else ""
     reasons = {each.pod: each.reason for each in plan.pending}
     waiting = [uid for uid in pods if uid in reasons]
-    standing = _Standing(workload, pods, waiting, queue, not manifests.refused.keys().isdisjoint(pods))
+    waiting_workload = _WaitingWorkload(
+        workload, pods, waiting, queue, not manifests.refused.keys().isdisjoint(pods)
+    )
     if not waiting:
-        return standing.describe(plan)
+        return waiting_workload.describe(plan)
     # Cures are found first, because the search leaves the cluster unchanged, while the trials of changes below place
     # pods in it.
     cures = find_cures_of_pods(
@@ -153,12 +155,12 @@ def explain_workload(
     classes: list[PriorityClass | WorkloadPriorityClass] = [*manifests.priority_classes]
     if queue.startswith("ClusterQueue/"):
         classes += [each for each in manifests.for_models if isinstance(each, WorkloadPriorityClass)]
-    lacks, changes = _find_changes(trials, cluster, standing, before, classes)
+    lacks, changes = _find_changes(trials, cluster, waiting_workload, before, classes)
     if any(
         each.steps[0].kind == "request" for each in changes
     ):  # cures that lower a single pod's request repeat the change that lowers all pods' requests
         cures = tuple(each for each in cures if each.kind != "lower-request" or len(each.changes) > 1)
-    return standing.describe(
+    return waiting_workload.describe(
         plan,
         position=place + 1,
         behind=len(order) - place - 1 if place >= 0 else 0,
@@ -169,7 +171,7 @@ def explain_workload(
     )
 
 
-class _Standing(NamedTuple):
+class _WaitingWorkload(NamedTuple):
     """A workload with its pods and waiting pods (uids), its quota ("" for none), and whether some pods are refused."""
 
     workload: str
@@ -208,7 +210,7 @@ class _Standing(NamedTuple):
 def _find_changes(
     trials: AdmissionTrials,
     cluster: OfflineCluster,
-    standing: _Standing,
+    waiting_workload: _WaitingWorkload,
     ahead: Sequence[str],
     classes: Sequence[PriorityClass | WorkloadPriorityClass],
 ) -> tuple[tuple[QuotaLack, ...], tuple[AdmissionChange, ...]]:
@@ -216,18 +218,18 @@ def _find_changes(
 
     ``ahead`` has the pods that are ahead of the workload in its queue.
     """
-    book, waiting = cluster.state.queues, standing.waiting
-    quota = book.quotas.get(standing.queue) if book is not None else None
+    book, waiting = cluster.state.queues, waiting_workload.waiting
+    quota = book.quotas.get(waiting_workload.queue) if book is not None else None
     if book is None or quota is None or quota.problem:
         return (), ()
     lacks = list_lacks(quota, _sum_requests(cluster, waiting), _AvailableQuota(cluster, quota))
     asked = [effective_requests(cluster.pods[uid].spec, []) for uid in waiting]
     found: list[AdmissionChange | None] = [
         *find_quota_changes(trials, book, quota, lacks, _sum_requests(cluster, ahead)),
-        find_request_change(trials, standing.workload, asked, lacks),
+        find_request_change(trials, waiting_workload.workload, asked, lacks),
         find_priority_change(
             trials,
-            standing.workload,
+            waiting_workload.workload,
             _find_priority(cluster, waiting[0]),
             _list_priorities(cluster, book, quota),
             classes,
@@ -290,7 +292,7 @@ def _find_priority(cluster: OfflineCluster, uid: str) -> int:
     return record.task.priority if record is not None else 0
 
 
-def _list_priorities(cluster: OfflineCluster, book: QueueBook, quota: QuotaNode) -> set[int]:
+def _list_priorities(cluster: OfflineCluster, book: KnownQueues, quota: QuotaNode) -> set[int]:
     """Return the priorities of all pods that take from the same tree of quotas."""
     root = book.find_root(quota)
     return {

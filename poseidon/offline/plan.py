@@ -17,8 +17,8 @@ from poseidon.offline.cluster import OfflineCluster, build_offline_cluster
 from poseidon.offline.movable import PaidMove, find_migrations
 from poseidon.offline.planned_groups import Decided, PlannedGroup, plan_groups
 from poseidon.offline.planned_queues import PlannedQueue, plan_queues
+from poseidon.pod_groups.group_names import find_membership
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import find_membership
 from poseidon.pods.tasks import workload_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 

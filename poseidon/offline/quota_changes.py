@@ -15,7 +15,7 @@ from poseidon.offline.admission_trials import AdmissionChange, AdmissionStep, Ad
 from poseidon.offline.audit.findings import format_quantity
 from poseidon.pods.requests_and_limits import amounts
 from poseidon.pods.tasks import HIGHEST
-from poseidon.queues.book import QueueBook
+from poseidon.queues.known_queues import KnownQueues
 from poseidon.queues.model import UNLIMITED, QuotaNode, Quotas
 
 _COMBINATIONS = 64
@@ -77,7 +77,7 @@ def list_lacks(
 
 def find_quota_changes(
     trials: AdmissionTrials,
-    book: QueueBook,
+    book: KnownQueues,
     quota: QuotaNode,
     lacks: Sequence[Sequence[QuotaLack]],
     ahead: Mapping[str, int],
@@ -100,7 +100,7 @@ def find_quota_changes(
 
 def _try_amounts(
     trials: AdmissionTrials,
-    book: QueueBook,
+    book: KnownQueues,
     quota: QuotaNode,
     missing: Mapping[tuple[str, str], int],
     *,
@@ -142,7 +142,7 @@ def _raise_stated(
 
 def _try_steps(
     trials: AdmissionTrials,
-    book: QueueBook,
+    book: KnownQueues,
     quota: QuotaNode,
     steps: Sequence[AdmissionStep],
     *,
@@ -182,7 +182,7 @@ def _describe_step(step: AdmissionStep) -> str:
     return f"{word} {after} instead of {before} for {step.resource}{of}"
 
 
-def _make_commands(book: QueueBook, steps: Sequence[AdmissionStep]) -> tuple[str, ...]:
+def _make_commands(book: KnownQueues, steps: Sequence[AdmissionStep]) -> tuple[str, ...]:
     """Return the command that carries out the steps, or () for objects that are not ClusterQueues."""
     found = book.find_object(steps[0].subject)
     if found is None or not isinstance(found[1], ClusterQueue):

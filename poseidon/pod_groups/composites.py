@@ -14,8 +14,8 @@ from poseidon.group_trees.spec.constraints import SPREAD, LevelRule
 from poseidon.group_trees.spec.keys import CONSTRAINTS_ANNOTATION
 from poseidon.kube.api.pod_groups import CompositePodGroup, NativePodGroup
 from poseidon.kube.parsing.label_syntax import key_fault
+from poseidon.pod_groups.group_names import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP, ObjectKey
 from poseidon.pod_groups.level_rules import GroupLevels, read_group_levels
-from poseidon.pod_groups.membership import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP, ObjectKey
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 MOST_LEVELS = 4

@@ -26,6 +26,7 @@ from poseidon.kube.parsing.defects import Defect, shorten
 from poseidon.kube.parsing.label_syntax import key_fault
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
 from poseidon.pod_groups.composites import GroupNode, count_fewest, is_disrupted_whole
+from poseidon.pod_groups.group_names import VOLCANO_POD_GROUP, MemberPart, Membership
 from poseidon.pod_groups.koordinator import (
     GangTerms,
     gang_terms,
@@ -34,8 +35,7 @@ from poseidon.pod_groups.koordinator import (
     list_ignored_terms,
     waiting_seconds,
 )
-from poseidon.pod_groups.membership import VOLCANO_POD_GROUP, MemberPart, Membership
-from poseidon.pod_rules.kept_terms import KeptTerm
+from poseidon.pod_rules.redundant_pod_affinity import KeptTerm
 from poseidon.pods.requests_and_limits import amounts
 from poseidon.pods.tasks import get_qualified_name
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from poseidon.group_trees.status.members import Member
 from poseidon.kube.api.pods import Pod
 from poseidon.pod_groups.demands import Demand
-from poseidon.pod_groups.membership import MemberPart, Membership, ObjectKey, Progress
+from poseidon.pod_groups.group_names import MemberPart, Membership, ObjectKey, Progress
 from poseidon.pod_groups.roles import Offered
 from poseidon.pod_groups.scheduler_names import WaitingMembers
 from poseidon.pods import tasks as pod_translation

@@ -15,9 +15,9 @@ from poseidon.kube.quarantine import Attempt
 from poseidon.pod_groups.composites import count_fewest, take_off
 from poseidon.pod_groups.demands import Demand, name_group_in_tree
 from poseidon.pod_groups.group import Group, GroupKey
+from poseidon.pod_groups.group_names import KUEUE_POD_GROUP, NO_PART, VOLCANO_POD_GROUP, Progress
 from poseidon.pod_groups.keep_room import explain_wrong_seconds
 from poseidon.pod_groups.members import GroupMembers
-from poseidon.pod_groups.membership import KUEUE_POD_GROUP, NO_PART, VOLCANO_POD_GROUP, Progress
 from poseidon.pod_groups.readers.kueue_topology import list_owned_pods, list_stated_pods, read_topology_demand
 from poseidon.pod_groups.scheduler_names import foreign_words, split_words
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from poseidon.kube.api import kinds
 from poseidon.kube.api.kinds import WatchedKind
-from poseidon.pod_groups.membership import (
+from poseidon.pod_groups.group_names import (
     COMPOSITE_POD_GROUP,
     KAI_POD_GROUP,
     NATIVE_POD_GROUP,

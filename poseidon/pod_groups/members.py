@@ -12,7 +12,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.quarantine import Quarantine
 from poseidon.pod_groups.demands import Demand, Described, Known, Source
 from poseidon.pod_groups.group import Group, GroupKey, group_key, new_group
-from poseidon.pod_groups.membership import (
+from poseidon.pod_groups.group_names import (
     BUNDLE,
     COMPOSITE_POD_GROUP,
     COUNTED_BY_POD,
@@ -33,11 +33,11 @@ from poseidon.pod_groups.membership import (
     part_in,
     progress_of,
 )
+from poseidon.pod_groups.group_objects import Sources, places
 from poseidon.pod_groups.readers.exclusive_topology import read_domain_part
 from poseidon.pod_groups.readers.volcano import find_part, is_tree
 from poseidon.pod_groups.roles import Offered, choose_offered
 from poseidon.pod_groups.scheduler_names import ForeignMembers, Named
-from poseidon.pod_groups.sources import Sources, places
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.tasks import PriorityResolver
 

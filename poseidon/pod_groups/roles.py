@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from poseidon.group_trees.status.members import Member
 from poseidon.group_trees.status.placement import natural
 from poseidon.pod_groups.demands import Demand
-from poseidon.pod_groups.membership import MemberPart
+from poseidon.pod_groups.group_names import MemberPart
 
 
 @dataclass(frozen=True, slots=True)

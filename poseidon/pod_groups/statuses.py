@@ -14,8 +14,8 @@ from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.patch_writer import GroupStatusWrite
 from poseidon.pod_groups.demands import Source
 from poseidon.pod_groups.group import Group
+from poseidon.pod_groups.group_names import Progress
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import Progress
 
 PENDING, SCHEDULING, SCHEDULED = "Pending", "Scheduling", "Scheduled"
 RUNNING, FAILED, FINISHED = "Running", "Failed", "Finished"

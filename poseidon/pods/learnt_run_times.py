@@ -95,7 +95,7 @@ class _Program:
         self.total += seconds
         self.runs[step] = self.runs.get(step, 0) + 1
 
-    def worth_telling(self) -> bool:
+    def is_worth_sending(self) -> bool:
         if self.sent_mean is None or self.count >= TOLD_AT_LEAST * self.sent_count:
             return True
         return abs(self.mean - self.sent_mean) > WORTH_TELLING * self.sent_mean
@@ -134,7 +134,7 @@ class RuntimeHistory:
         entry = self._programs.pop(name, None) or _Program()
         self._programs[name] = entry  # the program that ended last comes last
         entry.add(seconds)
-        if entry.worth_telling():
+        if entry.is_worth_sending():
             self.changed[name] = None
         if len(self._programs) > self._most:
             oldest = next(iter(self._programs))
@@ -147,7 +147,7 @@ class RuntimeHistory:
         """Remove a deleted pod, but keep its run time."""
         self._counted.discard(uid)
 
-    def forget_told(self) -> None:
+    def forget_sent(self) -> None:
         """Begin a stream to a solver that has no records."""
         for entry in self._programs.values():
             entry.sent_mean = None

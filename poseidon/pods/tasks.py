@@ -197,7 +197,7 @@ def workload_of(pod: Pod) -> str:
     return f"{pod.metadata.namespace or 'default'}/{owner.kind}/{owner.name}"
 
 
-def gates_text(pod: Pod) -> str:
+def describe_gates(pod: Pod) -> str:
     """Return a sentence that names a pod's scheduling gates; "" if it has none."""
     gates = [each.name for each in pod.spec.scheduling_gates]
     return f"Nobody schedules it before its scheduling gates are gone: {', '.join(gates)}." if gates else ""

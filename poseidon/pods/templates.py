@@ -14,7 +14,6 @@ from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Pod, PodSpec
 from poseidon.kube.parsing.defects import Defect, list_defects
 from poseidon.pod_rules import pod_affinity
-from poseidon.pod_rules.limits import describe_excess, keep_few_resources
 from poseidon.pod_rules.node_affinity import (
     list_node_feature_rules,
     node_selector,
@@ -22,9 +21,10 @@ from poseidon.pod_rules.node_affinity import (
     parse_required_terms,
     tolerations,
 )
+from poseidon.pod_rules.rule_limits import describe_excess, keep_few_resources
 from poseidon.pod_rules.topology_spread import spread_rules
-from poseidon.pods.containers import disks, images, list_host_ports
-from poseidon.pods.estimates import service_class
+from poseidon.pods.host_ports_images_disks import disks, images, list_host_ports
+from poseidon.pods.koordinator_priority import service_class
 from poseidon.pods.requests_and_limits import (
     add_annotated_bandwidth,
     amounts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from poseidon.pod_rules.kept_terms import KeptTerm
+from poseidon.pod_rules.redundant_pod_affinity import KeptTerm
 
 
 class TreePlace(NamedTuple):

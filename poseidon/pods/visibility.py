@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from poseidon.kube.api.pods import Pod
-from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
+from poseidon.pods.koordinator_priority import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from poseidon.pods.learnt_run_times import PROGRAM, get_program
-from poseidon.pods.moves import MOVE_ANNOTATIONS
+from poseidon.pods.move_annotations import MOVE_ANNOTATIONS
 from poseidon.pods.requests_and_limits import BANDWIDTH_ANNOTATIONS
 from protos.firmament.v1 import scheduler_pb2 as pb
 

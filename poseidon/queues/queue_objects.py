@@ -93,7 +93,7 @@ class QueueObjects:
         return found
 
 
-class Shelf(Protocol):
+class ProjectQueues(Protocol):
     """The methods of a class that keeps the queue objects of one project and reads them as quotas."""
 
     @property
@@ -110,7 +110,7 @@ class Shelf(Protocol):
         """Return the object that a quota was read from, with its kind; None if there is none."""
 
 
-class KueueShelf:
+class KueueQueues:
     """The objects of Kueue: a pod names a LocalQueue of its namespace, which names a ClusterQueue."""
 
     KINDS = (
@@ -177,7 +177,7 @@ class KueueShelf:
         return NamedQuota(quota)
 
 
-class VolcanoShelf:
+class VolcanoQueues:
     """The queues of Volcano, which pods of any namespace may name."""
 
     KINDS = (kinds.VOLCANO_QUEUE,)
@@ -208,7 +208,7 @@ class VolcanoShelf:
         )
 
 
-class KaiShelf:
+class KaiQueues:
     """The queues of KAI, which pods of any namespace may name."""
 
     KINDS = (kinds.KAI_QUEUE,)
@@ -242,7 +242,7 @@ class KaiShelf:
         return NamedQuota(name_kai_queue(name))
 
 
-class ElasticQuotaShelf:
+class ElasticQuotaQueues:
     """The ElasticQuotas of scheduler-plugins; the first one of a namespace by name is the quota of all its pods."""
 
     KINDS = (kinds.ELASTIC_QUOTA,)
@@ -267,7 +267,7 @@ class ElasticQuotaShelf:
         return NamedQuota(self._of_namespace.get(reference.namespace, ""))
 
 
-class KoordinatorShelf:
+class KoordinatorQueues:
     """The ElasticQuotas of Koordinator; a pod that names none counts against the one of its namespace."""
 
     KINDS = (kinds.KOORDINATOR_QUOTA,)
@@ -319,13 +319,13 @@ def _selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
     return selector is not None and matches_labels(selector, labels)
 
 
-SHELVES: Final[Mapping[QueueSource, Callable[[QueueOptions], Shelf]]] = MappingProxyType(
+SHELVES: Final[Mapping[QueueSource, Callable[[QueueOptions], ProjectQueues]]] = MappingProxyType(
     {
-        "kueue": KueueShelf,
-        "volcano": VolcanoShelf,
-        "kai": KaiShelf,
-        "koordinator": KoordinatorShelf,
-        "scheduler-plugins": ElasticQuotaShelf,
+        "kueue": KueueQueues,
+        "volcano": VolcanoQueues,
+        "kai": KaiQueues,
+        "koordinator": KoordinatorQueues,
+        "scheduler-plugins": ElasticQuotaQueues,
     }
 )
 """The class that keeps and reads the queue objects of each project."""

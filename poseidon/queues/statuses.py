@@ -13,7 +13,7 @@ from poseidon.kube.api.kinds import WatchedKind
 from poseidon.kube.api.metadata import Condition, format_time
 from poseidon.kube.api.other_projects.queues import ClusterQueue, LocalQueue
 from poseidon.kube.write.patch_writer import QueueStatusWrite
-from poseidon.queues.book import QueueBook
+from poseidon.queues.known_queues import KnownQueues
 from poseidon.queues.model import QuotaNode
 from poseidon.queues.queue_names import QueueReference
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -28,7 +28,7 @@ _READY = ("Ready", "Can admit new workloads")
 _LONGEST = 1024
 
 
-class QueuedStanding(NamedTuple):
+class WorkloadOfPod(NamedTuple):
     """The workload with which a pod is admitted, and whether the pod has a node."""
 
     workload: str
@@ -52,19 +52,19 @@ def amount_text(resource: str, amount: int) -> str:
 class QueueStatuses:
     """The statuses of queues that have changed since ``take_status_writes`` was called last.
 
-    ``stand`` returns a pod's workload and whether the pod has a node, None if the pod is not known. ``clock`` is
-    monotonic; ``wall`` returns seconds since the epoch.
+    ``find_workload`` returns a pod's workload and whether the pod has a node, None if the pod is not known. ``clock``
+    is monotonic; ``wall`` returns seconds since the epoch.
     """
 
     def __init__(
         self,
-        book: QueueBook,
-        stand: Callable[[str], QueuedStanding | None],
+        book: KnownQueues,
+        find_workload: Callable[[str], WorkloadOfPod | None],
         clock: Callable[[], float],
         wall: Callable[[], float],
     ) -> None:
         self._book = book
-        self._stand = stand
+        self._find_workload = find_workload
         self._clock = clock
         self._wall = wall
         self._quiet_until: dict[str, float] = {}
@@ -88,9 +88,9 @@ class QueueStatuses:
         placed: Counter[str] = Counter()
         for reference in references:
             for uid in self._book.list_pods(reference):
-                standing = self._stand(uid)
-                if standing is not None:
-                    placed[standing.workload] += standing.placed
+                found = self._find_workload(uid)
+                if found is not None:
+                    placed[found.workload] += found.placed
         admitted = sum(count > 0 for count in placed.values())
         return WorkloadCounts(len(placed) - admitted, admitted)
 

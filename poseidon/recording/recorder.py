@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from poseidon.recording.segments import SegmentWriter
+from poseidon.recording.recording_files import SegmentWriter
 from poseidon.recording.stream_state import StreamState
 from protos.conventions.secrets import redact_configuration
 from protos.firmament.v1 import scheduler_pb2 as pb

@@ -18,7 +18,7 @@ from poseidon.kube.environment import Environment
 from poseidon.kube.parsing.label_syntax import key_fault, value_fault
 from poseidon.kube.write.evictor import is_budget_refusal, post_eviction
 from poseidon.kube.write.write_retries import RetryOptions, Tries
-from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
+from poseidon.pods.move_annotations import MOVE_TO, MOVE_UNTIL
 
 T = TypeVar("T")
 K = TypeVar("K", bound=KubeStruct)

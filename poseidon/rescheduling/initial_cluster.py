@@ -15,7 +15,7 @@ from poseidon.offline.cluster import build_offline_cluster
 from poseidon.offline.evictability import RunningPods, list_running_pods
 from poseidon.offline.movable import move_prices
 from poseidon.offline.plan import Plan, schedule_pods
-from poseidon.pods.moves import parse_announced_move
+from poseidon.pods.move_annotations import parse_announced_move
 from poseidon.pods.tasks import scheduler_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 

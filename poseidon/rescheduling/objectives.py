@@ -76,32 +76,32 @@ class Choice:
     notes: tuple[str, ...] = ()
 
 
-def _lower_cost(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
-    found = standing.scheduler.find_cheaper_moves(standing.prices, options.move_cost, options.most)
+def _lower_cost(initial: InitialCluster, options: ObjectiveOptions) -> Choice:
+    found = initial.scheduler.find_cheaper_moves(initial.prices, options.move_cost, options.most)
     moves = (
         Wanted(each.uid, each.target, f"saves {each.gain:,.0f} points", each.gain) for each in found.moves
     )
     return Choice(tuple(moves))
 
 
-def _relieve_load(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
-    found = standing.scheduler.relieve(standing.prices.keys(), dict(options.hot), options.most)
+def _relieve_load(initial: InitialCluster, options: ObjectiveOptions) -> Choice:
+    found = initial.scheduler.relieve(initial.prices.keys(), dict(options.hot), options.most)
     moves = tuple(Wanted(each.uid, each.target, f"node {each.source} is hot") for each in found.moves)
     notes = [f"node {name} stays hot: none of its pods has a cooler node to move to" for name in found.left]
-    if found.left and not any(each.name == _LOAD for each in standing.configuration.all_cost_models):
+    if found.left and not any(each.name == _LOAD for each in initial.configuration.all_cost_models):
         notes.append(
             f"the use of single pods is known only with a cost model that reads load, such as {_LOAD}"
         )
     return Choice(moves, notes=tuple(notes))
 
 
-def _free_nodes(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
-    nodes = standing.running.nodes
-    known = {each.node for each in standing.plan.nodes}
+def _free_nodes(initial: InitialCluster, options: ObjectiveOptions) -> Choice:
+    nodes = initial.running.nodes
+    known = {each.node for each in initial.plan.nodes}
     candidates = known if not options.nodes else known & set(options.nodes)
-    trials = _make_trials(standing)
+    trials = _make_trials(initial)
     found = find_free_nodes(
-        trials, standing.pods, standing.running, standing.staying, standing.plan, set(candidates) - options.failed,
+        trials, initial.pods, initial.running, initial.staying, initial.plan, set(candidates) - options.failed,
         tries=options.tries, budget=options.most,
     )  # fmt: skip
     order = sorted(found.moves, key=lambda uid: (nodes[uid] not in found.room, natural(nodes[uid]), uid))
@@ -148,12 +148,12 @@ def _explain_unfreed(
             yield f"node {name} cannot be freed now{why}"
 
 
-def _make_room(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
+def _make_room(initial: InitialCluster, options: ObjectiveOptions) -> Choice:
     """Choose moves that make room for the first waiting pod, in the order of names, that moves can help."""
-    waiting = [each.pod for each in standing.plan.pending]
+    waiting = [each.pod for each in initial.plan.pending]
     if not waiting:
         return Choice(())
-    trials = _make_trials(standing, standing.staying)
+    trials = _make_trials(initial, initial.staying)
     found = trials.find_room(waiting, options.tries)
     if found is None or len(found.moves) > options.most:
         return Choice((), notes=("no small number of moves gives a waiting pod a node",))
@@ -169,21 +169,21 @@ def _explain_room(waiting: str, moved: str) -> str:
     return f"makes room for {waiting}" if same else "makes room for a pod of another namespace"
 
 
-def _make_trials(standing: InitialCluster, fixed: Collection[str] = ()) -> EmbeddedTrials:
+def _make_trials(initial: InitialCluster, fixed: Collection[str] = ()) -> EmbeddedTrials:
     return make_trials(
-        standing.configuration, standing.now, standing.events, standing.pods, standing.running, standing.plan,
+        initial.configuration, initial.now, initial.events, initial.pods, initial.running, initial.plan,
         fixed,
     )  # fmt: skip
 
 
 def rehearse(
-    standing: InitialCluster, waves: Sequence[Mapping[str, str]], cordoned: Collection[str]
+    initial: InitialCluster, waves: Sequence[Mapping[str, str]], cordoned: Collection[str]
 ) -> set[str]:
     """Return the pods (uids) that do not get their targets when moves (uid -> node) are made in waves.
 
     The ``cordoned`` nodes are cordoned before the first wave.
     """
-    return _make_trials(standing).rehearse(waves, cordoned)
+    return _make_trials(initial).rehearse(waves, cordoned)
 
 
 _CHOICES = {
@@ -194,6 +194,6 @@ _CHOICES = {
 }
 
 
-def choose_moves(standing: InitialCluster, options: ObjectiveOptions) -> Choice:
+def choose_moves(initial: InitialCluster, options: ObjectiveOptions) -> Choice:
     """Return the moves that best serve an objective."""
-    return _CHOICES[options.objective](standing, options)
+    return _CHOICES[options.objective](initial, options)

@@ -24,7 +24,7 @@ from poseidon.simulate.rounds.evictions import EvictionsUnderWay
 from poseidon.simulate.rounds.queue_heads import Head, QueueHeads
 from poseidon.simulate.rounds.request_limit import RequestBucket
 from poseidon.simulate.rounds.task_messages import TaskMessages
-from poseidon.simulate.run_time_records import ToldRuns
+from poseidon.simulate.run_time_records import RunTimeRecords
 from poseidon.simulate.tasks import TaskColumns, TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Int64, Work
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -94,7 +94,7 @@ class Simulation:
     """Events besides the arrivals and ends of tasks; None if there are none."""
     requests: RequestBucket | None = None
     """Limit on how fast the scheduler writes its decisions, None for no limit."""
-    told_runs: ToldRuns | None = None
+    told_runs: RunTimeRecords | None = None
     """Run times that the solver learns, None if no cost model reads them."""
     heads: QueueHeads | None = None
     """Lets only the first gang or pod of each queue take part in a round; None lets all take part."""

@@ -13,7 +13,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import OfflineCluster
 from poseidon.offline.feeding import as_pending
-from poseidon.pod_groups.membership import find_membership
+from poseidon.pod_groups.group_names import find_membership
 from poseidon.pods.run_times import find_last_end, find_run_seconds
 from poseidon.pods.tasks import workload_of
 from poseidon.simulate.classes import TemplateError, translate_pods

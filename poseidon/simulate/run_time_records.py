@@ -16,7 +16,7 @@ LEAST, MOST = 60.0, 7 * 86_400.0
 """Range of randomly drawn run times, in seconds; their logarithms are distributed uniformly."""
 
 
-class ToldRuns:
+class RunTimeRecords:
     """Run times by program, as records for the solver's cost models.
 
     ``known`` are records that the solver has already; they are updated. If ``telling`` is ``random``, every run of a

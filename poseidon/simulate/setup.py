@@ -26,7 +26,7 @@ from poseidon.simulate.node_events import NodeEvents
 from poseidon.simulate.nodes import PoolError, SimulatedMachines, check_pool, nodes_of
 from poseidon.simulate.rounds.queue_heads import QueueHeads
 from poseidon.simulate.rounds.request_limit import RequestBucket
-from poseidon.simulate.run_time_records import ToldRuns
+from poseidon.simulate.run_time_records import RunTimeRecords
 from poseidon.simulate.scenario.document import Generator, NodePool, Scenario
 from poseidon.simulate.tasks import TaskColumns
 from poseidon.simulate.workloads.columns import ALONE, Work, no_work
@@ -92,7 +92,7 @@ def assemble(
         work = recorded.come_before(scenario.horizon)
     else:
         work = _draw_work(generator, scenario, machines, kinds, random)
-    work, kinds, standing = _add_standing(cluster, work, kinds, machines)
+    work, kinds, running = _add_running_pods(cluster, work, kinds, machines)
     tasks = TaskColumns(work)
     counts = np.bincount(work.template, minlength=len(kinds.names)).astype(np.float64)
     record = Record(scenario.sample_every, kinds, counts / max(counts.sum(), 1.0))
@@ -103,15 +103,15 @@ def assemble(
     reads_runs = HISTORY in cluster.state.classes.visibility.records
     simulation = Simulation(
         cluster.scheduler, clock, machines, kinds, tasks,
-        uids=dict(enumerate(uid for uid, _, _ in standing)),
-        jobs={place: job for place, (_, job, _) in enumerate(standing) if job},
+        uids=dict(enumerate(uid for uid, _, _ in running)),
+        jobs={place: job for place, (_, job, _) in enumerate(running) if job},
         node_events=events, record=record, horizon=scenario.horizon, round_every=scenario.round_every,
-        keeps_work=scenario.restart == "where-it-was", arrived=len(standing), warnings=list(cluster.warnings),
+        keeps_work=scenario.restart == "where-it-was", arrived=len(running), warnings=list(cluster.warnings),
         requests=RequestBucket(scenario.requests) if scenario.requests is not None else None,
-        told_runs=ToldRuns(scenario.run_times, scenario.seed, cluster.state.history) if reads_runs else None,
+        told_runs=RunTimeRecords(scenario.run_times, scenario.seed, cluster.state.history) if reads_runs else None,
         heads=QueueHeads(kinds, _find_roots(cluster), scenario.requeue_after) if scenario.one_per_queue else None,
     )  # fmt: skip
-    for place, (_, _, where) in enumerate(standing):
+    for place, (_, _, where) in enumerate(running):
         if where:
             tasks.place(place, machines.number[where], 0.0)
         else:
@@ -170,14 +170,14 @@ def _draw_work(
     )
 
 
-def _add_standing(
+def _add_running_pods(
     cluster: OfflineCluster, work: Work, kinds: TaskKinds, machines: SimulatedMachines
 ) -> tuple[Work, TaskKinds, list[tuple[str, str, str]]]:
     """Put the pods of the cluster's files in front of the work: running pods, which never end, and waiting pods.
 
     Returns the work, and the uids, jobs and nodes ("" for none) of the added pods.
     """
-    standing: list[tuple[str, str, str]] = []
+    running: list[tuple[str, str, str]] = []
     places: list[int] = []
     classes, names = list(kinds.classes), list(kinds.names)
     priorities, spread, requests = list(kinds.priorities), list(kinds.spread), list(kinds.requests)
@@ -196,22 +196,22 @@ def _add_standing(
             spread.append(each.spread)
             requests.append(request_row(message, machines.resources))
         places.append(known[key])
-        standing.append((each.uid, each.job, node))
-    if not standing:
+        running.append((each.uid, each.job, node))
+    if not running:
         return work, kinds, []
-    ever = np.full(len(standing), np.inf)
+    ever = np.full(len(running), np.inf)
     first = np.array(places, dtype=np.int64)
     whole = Work(
         work.templates,
-        np.concatenate([np.zeros(len(standing)), work.arrival]),
+        np.concatenate([np.zeros(len(running)), work.arrival]),
         np.concatenate([ever, work.duration]),
         np.concatenate([first, work.template]),
-        np.concatenate([np.full(len(standing), ALONE, dtype=np.int64), work.gang]),
+        np.concatenate([np.full(len(running), ALONE, dtype=np.int64), work.gang]),
     )
     rows = np.array(requests, dtype=np.int64).reshape(len(classes), len(machines.resources))
     groups = (*kinds.groups, *([None] * (len(classes) - len(kinds.groups))))
     found = TaskKinds(tuple(names), tuple(classes), tuple(priorities), tuple(spread), rows, groups)
-    return whole, found, standing
+    return whole, found, running
 
 
 def _find_members(pools: Mapping[str, NodePool], machines: SimulatedMachines) -> dict[str, list[int]]:

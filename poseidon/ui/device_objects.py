@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from poseidon.devices.claim_book import ClaimBook
 from poseidon.devices.claims import Device, list_devices
+from poseidon.devices.known_claims import KnownClaims
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ class DeviceObjects:
     """The devices that ResourceSlices list for each node, and the ResourceClaims to which devices are allocated."""
 
     def __init__(self) -> None:
-        self._claims = ClaimBook()
+        self._claims = KnownClaims()
         self._slices: dict[str, dict[str, _Slice]] = {}
         self._node_of: dict[str, str] = {}
         self._devices: dict[str, frozenset[Device]] = {}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from poseidon.group_trees.spec.groups import GroupMaps, GroupName
-from poseidon.group_trees.spec.trees import TreeArguments, TreeBook
+from poseidon.group_trees.spec.trees import ClusterTrees, TreeArguments
 from poseidon.nodes.hyper_nodes import HyperNodes
-from poseidon.pod_groups.sources import Sources
+from poseidon.pod_groups.group_objects import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class GroupObjects:
 
     def __init__(self, arguments: TreeArguments | None = None) -> None:
         self.sources = Sources()
-        self.trees = TreeBook(arguments or TreeArguments())
+        self.trees = ClusterTrees(arguments or TreeArguments())
         self.maps = GroupMaps()
         self.app_groups: dict[str, AppGroup] = {}
         self.topologies: dict[str, NetworkTopology] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from poseidon.ui.device_objects import DeviceObjects
 from poseidon.ui.group_objects import GroupObjects
 from poseidon.ui.history import FigureHistory
-from poseidon.ui.round_book import RoundBook
+from poseidon.ui.known_rounds import KnownRounds
 
 if TYPE_CHECKING:
     from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology
@@ -58,7 +58,7 @@ class About:
 
 
 @dataclass(slots=True)
-class SolverStanding:
+class SolverStatus:
     """Whether a solver answers, and the solver's address.
 
     ``since`` is when the solver began to answer or not to answer, 0 before the first question.
@@ -71,7 +71,7 @@ class SolverStanding:
 
 
 @dataclass(slots=True)
-class BridgeStanding:
+class BridgeStatus:
     """Whether the bridge serves its metrics.
 
     ``answers`` is None if the bridge never did. ``since`` is when the bridge began to answer or not to answer.
@@ -89,7 +89,7 @@ class BridgeStanding:
 
 
 @dataclass(slots=True)
-class LeaderStanding:
+class LeaderStatus:
     """The holder of the leader's Lease, None if unknown. ``others`` are the earlier holders."""
 
     holder: str | None = None
@@ -118,15 +118,15 @@ class Known:
     """Nodes and pods of the cluster."""
     versions: Versions
     """Version numbers of the data, for clients that wait for changes."""
-    solver: SolverStanding
+    solver: SolverStatus
     """Whether the solver answers, and since when."""
-    leader: LeaderStanding = field(default_factory=LeaderStanding)
+    leader: LeaderStatus = field(default_factory=LeaderStatus)
     """Which bridge is the leader."""
-    bridge: BridgeStanding = field(default_factory=BridgeStanding)
+    bridge: BridgeStatus = field(default_factory=BridgeStatus)
     """Whether the bridge answers, and since when."""
     history: FigureHistory = field(default_factory=FigureHistory)
     """Rates, times and counts of the last 15 minutes."""
-    rounds: RoundBook = field(default_factory=RoundBook)
+    rounds: KnownRounds = field(default_factory=KnownRounds)
     """The last rounds of the solver."""
     groups: GroupObjects = field(default_factory=GroupObjects)
     """Objects that define groups of pods."""
@@ -134,7 +134,7 @@ class Known:
     """Devices of nodes, and claims to devices."""
     zones: dict[str, NodeResourceTopology] = field(default_factory=dict)
     """NUMA zones of each node, by the node's name."""
-    standing: dict[str, Any] | None = None
+    counts: dict[str, Any] | None = None
     """Counts of nodes and pods at the last reading of figures; None if no figures are read."""
 
     def session(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from poseidon.kube.write.claim_writer import ClaimWrite, GiveVolume, SelectNode
+from poseidon.kube.write.volume_claim_writer import ClaimWrite, GiveVolume, SelectNode
 from poseidon.volumes.available import AvailableVolumes
 from poseidon.volumes.catalogue import Catalogue
 from poseidon.volumes.matching import reaches

@@ -50,7 +50,7 @@ def test_a_round_decides_drawn_cases_as_the_judge_allows():
         case = draw_case(seed)
         found = decide_here(case)
         decided += len(found.given)
-        posed = msgspec.structs.replace(case.pose(), decisions={"here": found})
+        posed = msgspec.structs.replace(case.make_case(), decisions={"here": found})
         assert list_faults(posed, found) == [], case.name
     assert decided
 

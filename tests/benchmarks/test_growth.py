@@ -13,7 +13,7 @@ from benchmarks.reports.core import growth_sheets
 from benchmarks.rounds.growing.growth import PROCESSES, measure_growth, measure_memory_growth
 from benchmarks.targets.algorithm import AlgorithmTarget
 from benchmarks.targets.base import TargetError
-from benchmarks.targets.recorded_events import ToldEvents
+from benchmarks.targets.recorded_events import RecordedEvents
 from firmament.configuration.document import build_core, load
 from firmament.solvers.ortools_solver import OrToolsSolver
 
@@ -21,7 +21,7 @@ from firmament.solvers.ortools_solver import OrToolsSolver
 def test_told_in_advance_a_burst_is_the_same_round():
     workload = load_workload("basic", params={"nodes": 60, "pods": 500, "classes": 12}, seed=3)
     configuration = build_core(load(None))
-    told = ToldEvents(configuration)
+    told = RecordedEvents(configuration)
     asyncio.run(Runner(workload, told).run())
     (measured,) = asyncio.run(Runner(workload, AlgorithmTarget(configuration)).run())
     (expected,) = measured.figures.rounds
@@ -36,7 +36,7 @@ def test_told_in_advance_a_burst_is_the_same_round():
 def test_a_workload_that_deletes_cannot_be_told_in_advance():
     workload = load_workload("churn", size="small", seed=1)
     with pytest.raises(TargetError, match="pods are deleted"):
-        asyncio.run(Runner(workload, ToldEvents(build_core(load(None)))).run())
+        asyncio.run(Runner(workload, RecordedEvents(build_core(load(None)))).run())
 
 
 def test_ratios_are_those_of_the_medians():

@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 from benchmarks.__main__ import main
 from benchmarks.job_admission.measure import AdmissionOptions, job_admission_sheets, measure_admission
-from benchmarks.job_admission.player import playing
 from benchmarks.job_admission.schedulers import OURS
-from benchmarks.job_admission.workload import RUNTIME, make_play
+from benchmarks.job_admission.simulated_jobs import simulate_jobs
+from benchmarks.job_admission.workload import RUNTIME, make_job_schedule
 from benchmarks.job_admission.writes import count_writes, find_longest_delay, read_writes
 from benchmarks.judge.control_plane import VARIABLE, ControlPlaneError, run_openssl
 from poseidon.kube.client.errors import KubeError
@@ -32,11 +32,11 @@ def read_small():
 
 
 def test_each_workload_of_a_generator_is_a_suspended_job_in_its_queue():
-    play = make_play(read_small(), "poseidon", nodes=2)
-    assert (play.size, play.queues) == (7, 3)
-    kinds = [each["kind"] for each in play.scaffold]
+    schedule = make_job_schedule(read_small(), "poseidon", nodes=2)
+    assert (schedule.size, schedule.queues) == (7, 3)
+    kinds = [each["kind"] for each in schedule.scaffold]
     assert [kinds.count(kind) for kind in ("ClusterQueue", "LocalQueue", "Namespace", "Node")] == [3, 3, 3, 2]
-    small, *_, large = play.streams
+    small, *_, large = schedule.streams
     assert (small.pause, len(small.jobs)) == (0.1, 3)
     job = large.jobs[0]
     assert job["spec"]["suspend"] is True
@@ -46,10 +46,15 @@ def test_each_workload_of_a_generator_is_a_suspended_job_in_its_queue():
     queue = job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]
     assert queue == job["metadata"]["namespace"] == "large-2-0-cohort-0"
     [quota] = [
-        each for each in play.scaffold if each["kind"] == "ClusterQueue" and each["metadata"]["name"] == queue
+        each
+        for each in schedule.scaffold
+        if each["kind"] == "ClusterQueue" and each["metadata"]["name"] == queue
     ]
     assert quota["spec"]["cohortName"] == "cohort-0"
-    assert {each["value"] for each in play.scaffold if each["kind"] == "WorkloadPriorityClass"} == {50, 100}
+    assert {each["value"] for each in schedule.scaffold if each["kind"] == "WorkloadPriorityClass"} == {
+        50,
+        100,
+    }
 
 
 def audited(agent, verb, resource, at="2026-11-01T10:00:00.500000Z", **more):
@@ -121,22 +126,22 @@ class FailingServer:
         raise KubeError("gone")
 
 
-async def check_until_it_fails(player):
+async def check_until_it_fails(jobs):
     async with asyncio.timeout(10.0):
         while True:
-            player.check()
+            jobs.check()
             await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize("refuses_lists", [True, False])
 async def test_a_player_says_that_it_cannot_follow_or_create_jobs(refuses_lists):
     server = FailingServer(refuses_lists=refuses_lists)
-    async with playing(server, server, time.monotonic) as player:  # type: ignore[arg-type]
-        player.check()
+    async with simulate_jobs(server, server, time.monotonic) as jobs:  # type: ignore[arg-type]
+        jobs.check()
         if not refuses_lists:
-            player.begin(make_play(read_small(), "poseidon", nodes=2))
+            jobs.begin(make_job_schedule(read_small(), "poseidon", nodes=2))
         with pytest.raises(KubeError, match="gone"):
-            await check_until_it_fails(player)
+            await check_until_it_fails(jobs)
 
 
 def test_the_logs_of_a_run_that_fails_are_kept(monkeypatch, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tests.documentation.told_way import ToldWay
+from tests.documentation.documented_way import DocumentedWay
 from tests.support.pod_way import on_the_way
 
 
@@ -14,4 +14,4 @@ async def test_a_plain_pod_goes_the_way_that_is_told():
     binding = msgspec.json.decode(written["/api/v1/namespaces/default/pods/a/binding"])
     assert (binding["metadata"]["uid"], binding["target"]["name"]) == ("a", "n1")
     assert msgspec.json.decode(written["/api/v1/namespaces/default/events"])["reason"] == "Scheduled"
-    ToldWay("One pod's way").check(way)
+    DocumentedWay("One pod's way").check(way)

@@ -19,7 +19,7 @@ from firmament.core.diagnosis.failed_scheduling_message import TOO_FEW_PLACES
 from firmament.core.reasons import Reason, lack_of
 from firmament.server.metrics import Metrics
 from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
-from poseidon.bridge.queues.queue_figures import QueueCollector, QueueFigures
+from poseidon.bridge.queues.queue_metrics import QueueCollector, QueueFigures
 from poseidon.kube.api.kinds import KINDS
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.metrics_sources.intake import SourceMetrics

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.documentation.told_way import ToldWay
+from tests.documentation.documented_way import DocumentedWay
 from tests.support.task_way import on_the_way
 
 
@@ -10,4 +10,4 @@ def test_a_task_goes_the_way_that_is_told():
     """The number there only becomes lower: join what is read together, and leave out what a task does not need."""
     way, answer = on_the_way()
     assert [(delta.task, delta.machine) for delta in answer.round.deltas] == [("a", "m1")]
-    ToldWay("One task's way").check(way)
+    DocumentedWay("One task's way").check(way)

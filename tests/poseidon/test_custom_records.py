@@ -106,7 +106,7 @@ def test_a_new_stream_is_told_everything_again():
     scene.first([put("u1", "a", 2), put("u2", "b", 4)])
     scene.told()
     scene.first([gone("u1")])
-    scene.records.forget_told()
+    scene.records.forget_sent()
     assert scene.told() == [("b", "4")]
 
 
@@ -127,10 +127,10 @@ def test_defects_are_logged_once_as_long_as_they_last_and_listed(caplog):
 
 def test_records_that_are_made_elsewhere_are_told_and_removed():
     scene = Scene()
-    scene.records.tell("Rank", "x", b"1")
+    scene.records.set_record("Rank", "x", b"1")
     assert scene.told() == [("x", "1")]
-    scene.records.tell("Rank", "x", None)
-    scene.records.tell("Rank", "never there", None)
+    scene.records.set_record("Rank", "x", None)
+    scene.records.set_record("Rank", "never there", None)
     assert scene.told() == [("x", None)]
 
 

@@ -7,9 +7,9 @@ import pytest
 from poseidon.explanations import (
     Charge,
     Margin,
+    PodDecision,
     PodExplanation,
     PodOutcome,
-    PodStanding,
     Remedy,
     Verdict,
     describe_outcome,
@@ -49,28 +49,28 @@ def test_the_margin_is_to_the_cheapest_other_feasible_node(costs, node, margin):
 
 
 def test_the_node_of_a_round_counts_before_the_one_it_runs_on():
-    explanation = explain({"a": 5, "b": 7}, "a", standing=PodStanding(PodOutcome.PLACED, "b"))
+    explanation = explain({"a": 5, "b": 7}, "a", decision=PodDecision(PodOutcome.PLACED, "b"))
     assert explanation.chosen == "b"
     assert explanation.margin() == Margin("a", -2)
     assert explain({}, "a").chosen == "a"
 
 
 @pytest.mark.parametrize(
-    ("costs", "standing", "said"),
+    ("costs", "decision", "said"),
     [
         (
             {"a": 5, "b": 7.5, "c": None},
-            PodStanding(PodOutcome.RUNS, "a"),
+            PodDecision(PodOutcome.RUNS, "a"),
             "Pod shop/web runs on a, at cost 5, 2.5 less than the next, b.",
         ),
         (
             {"a": 5, "b": 5},
-            PodStanding(PodOutcome.PLACED, "a"),
+            PodDecision(PodOutcome.PLACED, "a"),
             "A round now gives pod shop/web node a, at cost 5, the same as b.",
         ),
         (
             {"a": 5, "b": 3},
-            PodStanding(PodOutcome.PLACED, "a"),
+            PodDecision(PodOutcome.PLACED, "a"),
             (
                 "A round now gives pod shop/web node a, at cost 5; b would cost it 2 less, but a round looks at all "
                 "pods together."
@@ -78,23 +78,23 @@ def test_the_node_of_a_round_counts_before_the_one_it_runs_on():
         ),
         (
             {"a": 5, "b": None},
-            PodStanding(PodOutcome.PREEMPTS, "a", after=("x/y",)),
+            PodDecision(PodOutcome.PREEMPTS, "a", after=("x/y",)),
             "A round now gives pod shop/web node a once x/y is gone, at cost 5; no other node is feasible.",
         ),
         (
             {"a": None},
-            PodStanding(PodOutcome.RUNS, "a"),
+            PodDecision(PodOutcome.RUNS, "a"),
             "Pod shop/web runs on a.",
         ),
         (
             {"a": 5},
-            PodStanding(PodOutcome.WAITS, reason="no room."),
+            PodDecision(PodOutcome.WAITS, reason="no room."),
             "Pod shop/web goes on waiting: no room.",
         ),
     ],
 )
-def test_a_sentence_says_what_a_round_does_and_what_that_costs(costs, standing, said):
-    first, second = describe_outcome(explain(costs, standing=standing))
+def test_a_sentence_says_what_a_round_does_and_what_that_costs(costs, decision, said):
+    first, second = describe_outcome(explain(costs, decision=decision))
     assert first == said
     assert second.endswith("once the round is done.")
 
@@ -130,7 +130,7 @@ def test_json_has_all_that_is_known():
         },
         (),
         ("a note",),
-        PodStanding(PodOutcome.PREEMPTS, "a", ("x/y",), "why", {"state": "whole"}),
+        PodDecision(PodOutcome.PREEMPTS, "a", ("x/y",), "why", {"state": "whole"}),
         (Remedy("text", ("kubectl",), {"kind": "label"}),),
     )
     assert explanation.as_json() == {

@@ -67,7 +67,7 @@ PROTOCOLS: Final = {
     "take_changes": "takes objects as they are now, as a watch tells it",
     "take_events": "returns events that the solver has not been sent, once",
     "take_changed": "returns what has changed since the last call, once",
-    "forget_told": "forgets what a solver was told, as another one comes",
+    "forget_sent": "forgets what a solver was sent, as another one comes",
     "node_gone": "forgets a node",
     "on_round": "takes the result of a round",
     # The solver.

@@ -35,7 +35,7 @@ def main(file: Path, first: int, cases: int, program: Path) -> None:
             drawn = [draw_case(seed) for seed in range(begin, min(begin + BATCH, first + cases))]
             for case, other in zip(drawn, decide_elsewhere(program, drawn), strict=True):
                 posed = msgspec.structs.replace(
-                    case.pose(), decisions={"here": decide_here(case), "kueue": other}
+                    case.make_case(), decisions={"here": decide_here(case), "kueue": other}
                 )
                 summary.add(posed)
                 out.write(msgspec.json.encode(posed) + b"\n")

@@ -62,7 +62,7 @@ class DrawnCase:
     cohorts: dict[str, Any]
     workloads: list[DrawnWorkload] = field(default_factory=list)
 
-    def pose(self) -> Case:
+    def make_case(self) -> Case:
         """Return the case for the judge, without decisions."""
         workloads = tuple(
             Workload(each.name, each.queue, each.priority, each.created, each.use or None)
@@ -89,7 +89,7 @@ def draw_case(seed: int) -> DrawnCase:
     }
     case = DrawnCase(f"seed-{seed}", fair, draw.choice(STRATEGIES) if fair else (), queues, cohorts)
     times = draw.sample(range(1, 100), MOST_RUNNING + MOST_WAITING)
-    count = QuotaCount(case.pose())
+    count = QuotaCount(case.make_case())
     for number in range(draw.randint(0, MOST_RUNNING)):
         made = _draw_workload(draw, f"running-{number}", [*queues], resources, times[number])
         made = DrawnWorkload(*_parts(made), flavor=draw.choice(flavors), admitted=100 + draw.randint(0, 99))

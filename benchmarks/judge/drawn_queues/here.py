@@ -25,7 +25,7 @@ from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.other_projects.queues import ClusterQueue, Cohort, ResourceFlavor
 from poseidon.queues.kueue import name_cluster_queue
 from poseidon.queues.options import QueueOptions
-from poseidon.queues.queue_objects import KueueShelf
+from poseidon.queues.queue_objects import KueueQueues
 
 ENDLESS = 2**40
 """Of each resource, what there is on the one node of each flavor: only quotas are short."""
@@ -48,7 +48,7 @@ def _list_records(case: DrawnCase) -> list[Event]:
     options = QueueOptions(source=("kueue",), admission="poseidon", fair_sharing=case.fair)
     if case.strategies:
         options = options.model_copy(update={"preemption_strategies": case.strategies})
-    shelf = KueueShelf(options)
+    shelf = KueueQueues(options)
     stated = (
         (kinds.RESOURCE_FLAVOR, ResourceFlavor, list_flavors()),
         (kinds.CLUSTER_QUEUE, ClusterQueue, [state_spec(*each) for each in case.queues.items()]),

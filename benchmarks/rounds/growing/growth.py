@@ -13,7 +13,7 @@ from benchmarks.declarative.loading import load_workload
 from benchmarks.declarative.runner import Runner
 from benchmarks.environment import environment
 from benchmarks.processes.start import StartOptions, run_start
-from benchmarks.targets.recorded_events import ToldEvents
+from benchmarks.targets.recorded_events import RecordedEvents
 from firmament.configuration.document import build_core, load
 from firmament.core.configuration import CoreConfiguration
 from firmament.memory import relax_garbage_collection
@@ -105,8 +105,10 @@ def name_step(name: str, step: int) -> str:
     return name if step == 1 else f"{name}, {step} times"
 
 
-async def _describe_workload(size: dict[str, int], seed: int, configuration: CoreConfiguration) -> ToldEvents:
+async def _describe_workload(
+    size: dict[str, int], seed: int, configuration: CoreConfiguration
+) -> RecordedEvents:
     """Return the basic workload at a size, as events for the core."""
-    target = ToldEvents(configuration)
+    target = RecordedEvents(configuration)
     await Runner(load_workload("basic", params=size, seed=seed), target).run()
     return target

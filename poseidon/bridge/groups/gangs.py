@@ -18,16 +18,16 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action, AnnounceGroup
-from poseidon.lifecycle.failed_scheduling import PendingReasons, reasons_of
+from poseidon.lifecycle.failed_scheduling_timing import PendingReasons, reasons_of
 from poseidon.lifecycle.jobs import Jobs
 from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.nodes.machines import Machines
 from poseidon.pod_groups.demands import Source
 from poseidon.pod_groups.group import Group
+from poseidon.pod_groups.group_names import BUNDLE, POD_GROUP, SIGS_POD_GROUP
 from poseidon.pod_groups.groups import GroupChange, Groups
 from poseidon.pod_groups.kinds import GROUP_KINDS
-from poseidon.pod_groups.membership import BUNDLE, POD_GROUP, SIGS_POD_GROUP
 from poseidon.pod_groups.statuses import GangsCompleteBeforeRestart, PodGroupStatuses
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task

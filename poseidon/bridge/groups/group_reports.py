@@ -18,7 +18,7 @@ from poseidon.kube.api.metadata import Condition, ObjectRef, format_time
 from poseidon.kube.api.pod_groups import CompositePodGroup, NativePodGroup
 from poseidon.kube.write.patch_writer import GroupConditionWrite
 from poseidon.lifecycle.actions import Action, AnnounceGroup
-from poseidon.lifecycle.failed_scheduling import reasons_of
+from poseidon.lifecycle.failed_scheduling_timing import reasons_of
 from poseidon.pod_groups.demands import Known, list_ignored_by_native
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -111,7 +111,7 @@ class TopologyRecords:
         """Record the tree in force. None: no ConfigMap describes a tree, so labels of nodes may describe it."""
         if self.wanted and spec is not self._tree:
             self._tree = spec
-            self._records.tell(TREE_RECORD, TREE_NAME, spec.payload() if spec is not None else None)
+            self._records.set_record(TREE_RECORD, TREE_NAME, spec.payload() if spec is not None else None)
 
     def group(self, job: str, namespace: str, spec: GroupSpec | None) -> None:
         """Record the rules of a job's topology group. None: the job has no topology group, or the group has no pods."""
@@ -121,7 +121,7 @@ class TopologyRecords:
             del self._groups[job]
         else:
             self._groups[job] = spec
-        self._records.tell(GROUP_RECORD, job, spec.payload(namespace) if spec is not None else None)
+        self._records.set_record(GROUP_RECORD, job, spec.payload(namespace) if spec is not None else None)
 
     def jobs(self) -> list[str]:
         """Return the jobs of the groups for which there are records."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from poseidon.bridge.groups.group_reports import TopologyNotes, TopologyRecords
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.groups import MAX_SIZE, GroupMaps, GroupName, GroupSpec, remarks_on
-from poseidon.group_trees.spec.trees import TreeArguments, TreeBook
+from poseidon.group_trees.spec.trees import ClusterTrees, TreeArguments
 from poseidon.group_trees.status.group_status import GroupLife, Outlook, Situation, State
 from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.other_projects.app_network import ConfigMap
@@ -16,8 +16,8 @@ from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.actions import Action
 from poseidon.pod_groups.group import Group
+from poseidon.pod_groups.group_names import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey, Progress
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import POD_GROUP, TOPOLOGY_GROUP, Membership, ObjectKey, Progress
 from poseidon.pods.tasks import parts_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -57,7 +57,7 @@ class TopologyGroups:
         self._groups = groups
         self._wall = wall
         self._name_of = name_of
-        self.trees = TreeBook(arguments)
+        self.trees = ClusterTrees(arguments)
         self.tree_is_read = records.wanted
         self._records = records
         self._maps = GroupMaps()

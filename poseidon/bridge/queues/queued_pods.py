@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from poseidon.bridge.queues.queue_figures import FigureKeeper
+from poseidon.bridge.queues.queue_metrics import FigureKeeper
 from poseidon.bridge.stores import Stores
 from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.metadata import ObjectRef
 from poseidon.kube.api.other_projects.queues import ClusterQueue
 from poseidon.lifecycle.actions import Action, AnnounceGroup
-from poseidon.queues.book import QueueBook
-from poseidon.queues.statuses import QueuedStanding, QueueStatuses
+from poseidon.queues.known_queues import KnownQueues
+from poseidon.queues.statuses import QueueStatuses, WorkloadOfPod
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 
-def move_queued_pods(stores: Stores, queues: QueueBook) -> None:
+def move_queued_pods(stores: Stores, queues: KnownQueues) -> None:
     """Apply changes of queues and owners to pods: the quota that each pod uses, its priority, and whether it waits."""
     queues.settle()
     if queues.take_topology_change():
@@ -43,11 +43,11 @@ class QueueNews:
     """
 
     def __init__(
-        self, stores: Stores, queues: QueueBook, clock: Callable[[], float], wall: Callable[[], float]
+        self, stores: Stores, queues: KnownQueues, clock: Callable[[], float], wall: Callable[[], float]
     ) -> None:
         self._stores = stores
         self._queues = queues
-        self.statuses = QueueStatuses(queues, self._find_standing, clock, wall)
+        self.statuses = QueueStatuses(queues, self._find_workload, clock, wall)
         """Writes the statuses of queues."""
         self.figures = FigureKeeper(queues, self.statuses, clock)
         """Computes the metrics of queues."""
@@ -91,9 +91,9 @@ class QueueNews:
                     yield AnnounceGroup(about, reason, text)
                 self._said[name, reason] = text
 
-    def _find_standing(self, uid: str) -> QueuedStanding | None:
+    def _find_workload(self, uid: str) -> WorkloadOfPod | None:
         record = self._stores.tasks.get(uid)
         if record is None:
             return None
         in_group = self._stores.groups.group_of(uid) is not None
-        return QueuedStanding(record.task.job if in_group else uid, bool(record.place))
+        return WorkloadOfPod(record.task.job if in_group else uid, bool(record.place))

@@ -145,22 +145,22 @@ class AnswerTimes:
     def __init__(self, clock: Callable[[], float], observe: Callable[[float], None]) -> None:
         self._clock = clock
         self._observe = observe
-        self._told: dict[str, float] = {}
+        self._sent: dict[str, float] = {}
 
     def note_sent(self, events: Iterable[pb.Event]) -> None:
         """Remember when the first pod of these events is sent."""
         for event in events:
             if event.WhichOneof("body") == "tasks" and event.tasks.uids:
-                self._told.setdefault(event.tasks.uids[0], self._clock())
+                self._sent.setdefault(event.tasks.uids[0], self._clock())
                 break
-        if len(self._told) > _MOST:
-            del self._told[next(iter(self._told))]
+        if len(self._sent) > _MOST:
+            del self._sent[next(iter(self._sent))]
 
     def note_answers(self, deltas: Iterable[pb.Delta]) -> None:
         """Measure the answer times of the remembered pods that the solver has decided about."""
-        if not self._told:
+        if not self._sent:
             return
         for delta in deltas:
-            since = self._told.pop(delta.task, None)
+            since = self._sent.pop(delta.task, None)
             if since is not None:
                 self._observe(self._clock() - since)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from poseidon.app_network.spec.keys import APPLICATION_RECORDS
-from poseidon.app_network.state import NetworkBook
+from poseidon.app_network.state import NetworkState
 from poseidon.bridge.queues.queued_pods import move_queued_pods
 from poseidon.bridge.solver_stream.refused_events import RefusedEvents
 from poseidon.bridge.stores import Stores
@@ -22,7 +22,7 @@ class EventStream:
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
-        self._told_classes: set[int] = set()
+        self._sent_classes: set[int] = set()
         self._refused: RefusedEvents | None = (
             None  # None until the solver refuses an event, which most never do
         )
@@ -42,8 +42,8 @@ class EventStream:
             stores.first_records,
             stores.custom_records,
         ):
-            book.forget_told()
-        self._told_classes.clear()
+            book.forget_sent()
+        self._sent_classes.clear()
         stores.pending_bindings.forget_reports()
         return self.take_events()
 
@@ -103,7 +103,7 @@ class EventStream:
             yield from self._task_events()
         if stores.applications is not None:
             with self._quarantine_faults("applications"):
-                self._tell_applications(stores.applications)
+                self._set_application_records(stores.applications)
         # These go after the tasks: a NUMA record's figures include the pods that were on the node when the record came
         # (docs/numa.md).
         if stores.custom_records.changed:
@@ -153,9 +153,9 @@ class EventStream:
         removed, placed, waiting = stores.tasks.take_updates()
         tasks = [*(task for task, _, _ in placed), *waiting]
         for number in dict.fromkeys(task.task_class for task in tasks):
-            if number not in self._told_classes:
+            if number not in self._sent_classes:
                 message = stores.classes.message(number)
-                self._told_classes.add(number)
+                self._sent_classes.add(number)
                 yield pb.Event(task_class=message)
         for job_id in dict.fromkeys(task.job for task in tasks if task.job):
             job = stores.jobs.define(job_id)
@@ -176,17 +176,17 @@ class EventStream:
             return []
         stores.bind_check.forget_classes(gone)
         stores.images.want_only(stores.classes.images())
-        told = [number for number in gone if number in self._told_classes]
-        self._told_classes.difference_update(told)
+        told = [number for number in gone if number in self._sent_classes]
+        self._sent_classes.difference_update(told)
         return [pb.Event(class_removed=number) for number in told]
 
-    def _tell_applications(self, applications: NetworkBook) -> None:
+    def _set_application_records(self, applications: NetworkState) -> None:
         """Send records of the applications and networks in force, if a cost model reads them."""
         stores = self._stores
         if stores.classes.visibility.records.isdisjoint(APPLICATION_RECORDS):
             return
         for kind, name, payload in applications.take_records():
-            stores.custom_records.tell(kind, name, payload)
+            stores.custom_records.set_record(kind, name, payload)
 
     def _weigh_images(self) -> None:
         stores = self._stores

@@ -16,7 +16,7 @@ from poseidon.lifecycle.actions import Evict
 from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.manifests.workloads.common.fields import NotKnownError
 from poseidon.pods.tasks import scheduler_of
-from poseidon.queues.book import QueueBook
+from poseidon.queues.known_queues import KnownQueues
 from poseidon.queues.owners import OwnerKey
 
 
@@ -100,7 +100,7 @@ class Placeholders:
     owner has.
     """
 
-    def __init__(self, tasks: PodRecords, queues: QueueBook) -> None:
+    def __init__(self, tasks: PodRecords, queues: KnownQueues) -> None:
         self._tasks = tasks
         self._queues = queues
         self.take_pods: PodTaker = _take_none

@@ -30,13 +30,13 @@ from poseidon.lifecycle.actions import (
     Bind,
     Evict,
 )
-from poseidon.lifecycle.failed_scheduling import reasons_of
+from poseidon.lifecycle.failed_scheduling_timing import reasons_of
 from poseidon.lifecycle.phases import IN_FLIGHT, Event, Phase, PodRecord
 from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.nodes.machines import Machines
 from poseidon.pod_groups.groups import Groups
-from poseidon.queues.book import QueueBook
+from poseidon.queues.known_queues import KnownQueues
 from poseidon.queues.owners import OwnerKey
 from poseidon.queues.queue_names import GANG_KINDS
 
@@ -70,7 +70,7 @@ class Resumptions:
         placements: Placements,
         machines: Machines,
         groups: Groups,
-        queues: QueueBook,
+        queues: KnownQueues,
         clock: Callable[[], float],
     ) -> None:
         self._tasks = tasks

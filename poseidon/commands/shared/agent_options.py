@@ -29,7 +29,7 @@ def repetition_options(interval: float) -> Callable[[Any], Any]:
     )
 
 
-async def work_off(
+async def run_once_or_forever(
     transport: Transport,
     once: Callable[[], Awaitable[object]],
     for_ever: Callable[[], Awaitable[None]] | None,

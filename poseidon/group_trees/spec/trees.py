@@ -82,7 +82,7 @@ def level_names(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(name if taken.count(name) == 1 else key for name, key in zip(short, keys, strict=True))
 
 
-class TreeBook:
+class ClusterTrees:
     """The node labels and the ConfigMaps that describe the cluster's tree, and the tree that they define.
 
     A cluster has one tree, which ``tree`` returns.

@@ -17,7 +17,7 @@ from poseidon.kube.api.namespaces import LimitRange, ResourceQuota
 from poseidon.kube.api.nodes import RuntimeClass
 from poseidon.kube.api.pods import Pod, PodSpec
 from poseidon.manifests.admission.limit_ranges import complete_spec, violations
-from poseidon.manifests.admission.quotas import QuotaBook
+from poseidon.manifests.admission.quotas import ResourceQuotaUse
 from poseidon.manifests.admission.runtime_classes import RuntimeClassMismatchError, apply_runtime_class
 from poseidon.manifests.controllers.volumes import was_held
 from poseidon.manifests.wording import list_names, suggest_printing
@@ -55,7 +55,7 @@ def play_admission(
         _name_missing(done, classes)
         return done
     found = list(pods)
-    book = QuotaBook(quotas, [pod for pod in found if _is_admitted(pod)])
+    book = ResourceQuotaUse(quotas, [pod for pod in found if _is_admitted(pod)])
     for workload, members in groupby(found, lambda pod: (workloads or {}).get(pod.metadata.uid, "")):
         admitted = [pod if _is_admitted(pod) else _admit(pod, classes, ranges, book, done) for pod in members]
         done.pods += admitted
@@ -74,7 +74,7 @@ def _admit(
     pod: Pod,
     classes: dict[str, RuntimeClass],
     ranges: dict[str, list[LimitRange]],
-    book: QuotaBook,
+    book: ResourceQuotaUse,
     done: Admission,
 ) -> Pod:
     """Return a pod with what admission adds to it; if it is refused, add the reason to ``done``."""
@@ -97,7 +97,7 @@ def _admit(
     return admitted
 
 
-def _refuse_whole(members: Sequence[Pod], book: QuotaBook, done: Admission) -> None:
+def _refuse_whole(members: Sequence[Pod], book: ResourceQuotaUse, done: Admission) -> None:
     """If one pod of a workload is refused, refuse all of them, and subtract them from the use of quotas."""
     why = next((done.refused[pod.metadata.uid] for pod in members if pod.metadata.uid in done.refused), "")
     if why:

@@ -45,7 +45,7 @@ def usage_of(pod: Pod) -> dict[str, int]:
     return found
 
 
-class QuotaBook:
+class ResourceQuotaUse:
     """Keeps the use that counts against each quota: that of the input's pods, or that in the quota's status."""
 
     def __init__(self, quotas: Sequence[ResourceQuota], admitted: Iterable[Pod]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from poseidon.app_network.good_state import LAST_GOOD
+from poseidon.app_network.last_good_specs import LAST_GOOD
 from poseidon.app_network.spec.app_groups import read_app_group
 from poseidon.app_network.spec.keys import APP_GROUP_KIND, TOPOLOGY_KIND
 from poseidon.app_network.spec.netperf import DEFAULT_PERCENTILE, read_measurements

@@ -20,7 +20,7 @@ from poseidon.manifests.workloads.common.fields import (
 )
 from poseidon.manifests.workloads.common.pod_sets import Known, PodGroupObject, PodSet, number_names
 from poseidon.manifests.workloads.exclusive_topology import give_own_domain, group_key
-from poseidon.pod_groups.membership import JOB_SET_DOMAIN
+from poseidon.pod_groups.group_names import JOB_SET_DOMAIN
 
 _PREFIX = "jobset.sigs.k8s.io"
 _STEP = "trainer.kubeflow.org/trainjob-ancestor-step"

@@ -21,7 +21,7 @@ from poseidon.manifests.workloads.exclusive_topology import (
     give_own_domain,
     group_key,
 )
-from poseidon.pod_groups.membership import LWS, LWS_DOMAIN, SUBGROUP_DOMAIN
+from poseidon.pod_groups.group_names import LWS, LWS_DOMAIN, SUBGROUP_DOMAIN
 from poseidon.pod_groups.readers.exclusive_topology import SIZE, SUBGROUP_POLICY, SUBGROUP_SIZE, find_subgroup
 from poseidon.pod_groups.slices import SET, SLICE
 

@@ -18,7 +18,7 @@ from poseidon.manifests.workloads.common.fields import (
     text,
 )
 from poseidon.manifests.workloads.common.pod_sets import Known, PodGroupObject, PodSet, number_names
-from poseidon.pod_groups.membership import VOLCANO_TASK
+from poseidon.pod_groups.group_names import VOLCANO_TASK
 
 PARTITION = "volcano.sh/partition-id"
 """Pod label whose value is the partition, within its task, to which the pod belongs."""

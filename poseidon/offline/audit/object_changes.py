@@ -14,7 +14,7 @@ from poseidon.kube.api.pods import Pod, claims_of
 from poseidon.kube.api.storage import CsiStorageCapacity, PersistentVolume, StorageClass
 from poseidon.offline.audit.commands import commands
 from poseidon.offline.audit.findings import CureStep
-from poseidon.pod_groups.membership import find_membership
+from poseidon.pod_groups.group_names import find_membership
 from poseidon.pod_rules.label_selectors import encode_canonically
 from poseidon.pod_rules.pod_affinity import parse_required_terms
 from poseidon.pods.requests_and_limits import amounts

@@ -16,7 +16,7 @@ from poseidon.kube.parsing.defects import shorten
 from poseidon.kube.parsing.label_syntax import key_fault
 from poseidon.pod_groups.composites import GroupNode
 from poseidon.pod_groups.demands import Demand, count_wanted
-from poseidon.pod_groups.membership import (
+from poseidon.pod_groups.group_names import (
     DISAGGREGATED_SLICE,
     JOB_SET_BY_SELECTOR,
     JOB_SET_DOMAIN,
@@ -28,7 +28,7 @@ from poseidon.pod_groups.membership import (
     ObjectKey,
 )
 from poseidon.pod_groups.slices import SET, SLICE, find_slice_topology
-from poseidon.pod_rules.kept_terms import KeptTerm
+from poseidon.pod_rules.redundant_pod_affinity import KeptTerm
 
 SUBGROUP_INDEX = f"{LWS}/subgroup-index"
 """Label of a LeaderWorkerSet's pods: the index of the pod's subgroup."""

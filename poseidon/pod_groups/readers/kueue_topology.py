@@ -18,7 +18,7 @@ from poseidon.kube.parsing import strict_json
 from poseidon.kube.parsing.defects import shorten
 from poseidon.pod_groups.composites import GroupNode
 from poseidon.pod_groups.demands import MAX_MEMBERS, Demand, count_wanted
-from poseidon.pod_groups.membership import MemberPart
+from poseidon.pod_groups.group_names import MemberPart
 from poseidon.pod_groups.topology_annotations import (
     ASKING,
     PREFERRED,

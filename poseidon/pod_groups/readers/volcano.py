@@ -17,7 +17,7 @@ from poseidon.kube.api.pod_groups import (
 from poseidon.kube.parsing.defects import shorten
 from poseidon.pod_groups.composites import GroupNode, count_fewest
 from poseidon.pod_groups.demands import MAX_MEMBERS, Demand, read_least_room
-from poseidon.pod_groups.membership import VOLCANO_TASK, MemberPart
+from poseidon.pod_groups.group_names import VOLCANO_TASK, MemberPart
 from poseidon.pod_rules.label_selectors import matches_labels
 
 HARD, SOFT = "hard", "soft"

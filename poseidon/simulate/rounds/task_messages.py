@@ -40,10 +40,10 @@ class TaskMessages:
         for task in tasks.tolist():
             key = int(work.template[task]), int(work.gang[task]), self._jobs.get(task, "")
             groups.setdefault(key, []).append(task)
-        for (kind, gang, standing), members in groups.items():
+        for (kind, gang, own_job), members in groups.items():
             message = self.kinds.classes[kind]
             events += self._define(message)
-            job = standing
+            job = own_job
             if gang != ALONE:
                 job = f"gang/{gang}"
                 events.append(pb.Event(job=self._describe_gang(job, kind, sizes[gang])))

@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from poseidon.group_trees.spec.keys import RANK_LABEL
 from poseidon.kube.api.metadata import ObjectMeta, seconds
-from poseidon.pod_groups.koordinator import NO_TERMS
-from poseidon.pod_groups.membership import (
+from poseidon.pod_groups.group_names import (
     BUNDLE,
     GROUPS_BY_DOMAIN,
     KAI_POD_GROUP,
@@ -26,6 +25,7 @@ from poseidon.pod_groups.membership import (
     find_membership,
     part_in,
 )
+from poseidon.pod_groups.koordinator import NO_TERMS
 from poseidon.pod_groups.readers.exclusive_topology import read_domain_part
 from poseidon.pods.requests_and_limits import amounts, effective_requests
 from poseidon.pods.resizes import as_counted

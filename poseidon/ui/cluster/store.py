@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from poseidon.pods.moves import MOVE_TO
+from poseidon.pods.move_annotations import MOVE_TO
 from poseidon.ui.cluster.evictions import EvictionLog
 from poseidon.ui.cluster.groupings import groupings
 from poseidon.ui.cluster.name_order import NameOrder

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from poseidon.live.figures import compute_figures, parse_metrics
 from poseidon.ui.program_pages import read_page
-from poseidon.ui.views.overview import standing
+from poseidon.ui.views.overview import count_nodes_and_pods
 
 if TYPE_CHECKING:
     from poseidon.live.figures import Values
@@ -37,7 +37,7 @@ class MetricsPoll:
         values = await asyncio.to_thread(_together, *pages)
         if known.bridge.note_answer(now, answers=values is not None):
             known.versions.mark("session")
-        known.standing = standing(known.store)
+        known.counts = count_nodes_and_pods(known.store)
         if values is None:
             self._before = None
             known.history.add(now, None, len(known.store.waiting))

@@ -21,8 +21,8 @@ from poseidon.offline.feeding import as_created
 from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.ui.cluster.evictions import PREEMPTED, Eviction
 from poseidon.ui.cluster.store import ClusterStore
-from poseidon.ui.page_data import About, Capabilities, Known, SolverStanding
-from poseidon.ui.round_book import MOST_ROUNDS, summary
+from poseidon.ui.known_rounds import MOST_ROUNDS, summary
+from poseidon.ui.page_data import About, Capabilities, Known, SolverStatus
 from poseidon.ui.sources.following import zones_taker
 from poseidon.ui.sources.measured import MeasuredUse
 from poseidon.ui.sources.source import NotExplainedError
@@ -90,7 +90,7 @@ class FileSource:
         self._files, self._worker, self._wall = files, worker, wall
         self._saved = rounds
         self._deciding = asyncio.Lock()
-        self.known = Known(about, ClusterStore(versions, wall), versions, SolverStanding("embedded", ""))
+        self.known = Known(about, ClusterStore(versions, wall), versions, SolverStatus("embedded", ""))
         self.known.rounds.offered = sorted(rounds)
         self.known.rounds.put_summaries(
             {number: summary(number, each.ended, each.stats, 0) for number, each in sorted(rounds.items())}

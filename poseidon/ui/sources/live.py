@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from poseidon.ui import intervals
 from poseidon.ui.audience import Audience
 from poseidon.ui.cluster.store import ClusterStore
-from poseidon.ui.page_data import About, Capabilities, Known, SolverStanding
+from poseidon.ui.page_data import About, Capabilities, Known, SolverStatus
 from poseidon.ui.sources.figures import MetricsPoll
 from poseidon.ui.sources.following import followers
 from poseidon.ui.sources.lease import LeasePoll
@@ -75,7 +75,7 @@ class LiveSource:
         server = environment.transport.server
         about = About("live", server, options.cluster, capabilities, list(options.warnings))
         store = ClusterStore(versions, environment.wall)
-        solver = SolverStanding("unreachable", ", ".join(options.targets))
+        solver = SolverStatus("unreachable", ", ".join(options.targets))
         self.known = Known(about, store, versions, solver)
         self._environment, self._options, self._audience = environment, options, audience
         self._measured = MeasuredUse(store, environment.wall)

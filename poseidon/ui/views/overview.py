@@ -27,7 +27,7 @@ def show_overview(known: Known) -> dict[str, Any]:
     latest = known.history.latest
     shown = set(known.rounds.list_rounds())
     return {
-        **(known.standing or standing(known.store)),
+        **(known.counts or count_nodes_and_pods(known.store)),
         "figures": None if latest is None else latest.as_json(),
         "history": known.history.as_json(),
         "rounds": [{**each, "flow": each["round"] in shown} for each in known.rounds.summaries()],
@@ -44,7 +44,7 @@ def show_overview(known: Known) -> dict[str, Any]:
     }
 
 
-def standing(store: ClusterStore) -> dict[str, Any]:
+def count_nodes_and_pods(store: ClusterStore) -> dict[str, Any]:
     """Return the part of the overview with the counts of nodes and pods."""
     bound, pending, others = store.counts()
     reasons = sorted(by_reason(store.waiting.values()).items(), key=lambda item: (-len(item[1]), item[0]))

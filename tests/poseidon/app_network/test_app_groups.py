@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from poseidon.app_network.app_groups import AppGroups
-from poseidon.app_network.members import Demand, Members
 from poseidon.app_network.spec.keys import ObjectKey
+from poseidon.app_network.used_bandwidth import Demand, Members
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.other_projects.app_network import AppGroup
 from poseidon.kube.api.pods import Pod, PodSpec, PodStatus

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.app_network.members import BandwidthLedger, Demand, Member
 from poseidon.app_network.spec.keys import Domain
+from poseidon.app_network.used_bandwidth import BandwidthLedger, Demand, Member
 
 DOMAINS = [Domain("r1", "z1"), Domain("r1", "z2"), Domain("r2", "z3"), Domain("", "z4"), Domain("r2", "")]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon.app_network.options import NetworkArguments, NetworkOptions
-from poseidon.app_network.state import NetworkBook
+from poseidon.app_network.state import NetworkState
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.other_projects.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.pods import Pod, PodSpec, PodStatus
@@ -101,7 +101,7 @@ def said(book, keys):
 
 @given(EVENTS)
 def test_only_what_is_left_counts(events):
-    book, records = NetworkBook(OPTIONS, ARGUMENTS), {}
+    book, records = NetworkState(OPTIONS, ARGUMENTS), {}
     left: dict[tuple[str, Any], Any] = {}
     turns: dict[tuple[str, Any], int] = {}
     for what, subject, value in [*BEGINNING, *events]:
@@ -116,7 +116,7 @@ def test_only_what_is_left_counts(events):
             left.pop((what, subject), None)
         else:
             left[what, subject] = value
-    fresh = NetworkBook(OPTIONS, ARGUMENTS)
+    fresh = NetworkState(OPTIONS, ARGUMENTS)
     for (what, subject), value in left.items():
         tell(fresh, what, subject, value)
     keys = fresh.take_dirty()
@@ -128,7 +128,7 @@ def test_only_what_is_left_counts(events):
 
 @given(EVENTS)
 def test_running_pods_and_nodes_are_those_that_are_there(events):
-    book = NetworkBook(OPTIONS, ARGUMENTS)
+    book = NetworkState(OPTIONS, ARGUMENTS)
     left: dict[tuple[str, str], object] = {}
     for what, subject, value in BEGINNING:
         if what in ("group", "topology"):

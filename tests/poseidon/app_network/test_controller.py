@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.app_network.controller import CONCURRENCY, GATHER_SECONDS, REST, NetworkController
 from poseidon.app_network.options import NetworkArguments, NetworkOptions
-from poseidon.app_network.state import NetworkBook
+from poseidon.app_network.state import NetworkState
 from poseidon.kube.client.errors import ApiError, UnreachableError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.metrics import KubeMetrics
@@ -50,7 +50,7 @@ class Scene:
             metrics=KubeMetrics(self.registry),
             reflector=ReflectorOptions(absent_seconds=0.05),
         )
-        self.book = NetworkBook(NetworkOptions(), NetworkArguments())
+        self.book = NetworkState(NetworkOptions(), NetworkArguments())
         events = None
         if writes:
             events = EventWriter(

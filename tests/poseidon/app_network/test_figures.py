@@ -8,7 +8,7 @@ FIGURES = {
     "poseidon.app_network.controller:CONCURRENCY": 8,
     "poseidon.app_network.controller:GATHER_SECONDS": 0.5,
     "poseidon.app_network.controller:REST": 4.0,
-    "poseidon.app_network.good_state:_LARGEST_ANNOTATION": 100_000,
+    "poseidon.app_network.last_good_specs:_LARGEST_ANNOTATION": 100_000,
     "poseidon.app_network.object_writer:WriteOutcome.conflict": False,
     "poseidon.app_network.options:NetworkOptions.bandwidth_annotations": False,
     "poseidon.app_network.proposals:Finding.warns": False,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from poseidon.app_network.good_state import LAST_GOOD, GoodStates
+from poseidon.app_network.last_good_specs import LAST_GOOD, GoodStates
 from poseidon.app_network.spec.keys import ObjectKey
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.other_projects.app_network import AppGroup

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from poseidon.app_network.members import Demand, Members
+from poseidon.app_network.used_bandwidth import Demand, Members
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Pod, PodSpec, PodStatus
 from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from poseidon.app_network.good_state import LAST_GOOD, Kept
+from poseidon.app_network.last_good_specs import LAST_GOOD, Kept
 from poseidon.app_network.proposals import (
     Finding,
     Proposal,

@@ -13,7 +13,7 @@ from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindResult
 from poseidon.kube.write.patch_writer import GroupStatusWrite
 from poseidon.lifecycle.actions import AnnounceGroup, AnnounceUnschedulable, Bind
-from poseidon.pod_groups.membership import POD_GROUP, SIGS_POD_GROUP
+from poseidon.pod_groups.group_names import POD_GROUP, SIGS_POD_GROUP
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, present
 from tests.poseidon.bridge.solver_view import BOUND, PENDING

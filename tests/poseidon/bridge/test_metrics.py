@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.metrics import QUEUES, BridgeMetrics, QueueDepths, queue_of
 from poseidon.lifecycle.phases import Phase, PodRecord
-from poseidon.lifecycle.unschedulable import OTHER, PLUGINS
+from poseidon.lifecycle.unschedulable_plugins import OTHER, PLUGINS
 
 NO_TASK: Any = None
 

@@ -11,7 +11,7 @@ from poseidon import plan
 from poseidon.bridge.metrics import QUEUES, QueueDepths
 from poseidon.bridge.solver_stream.batches import AnswerTimes
 from poseidon.lifecycle.phases import Phase, PodRecord
-from poseidon.lifecycle.unschedulable import OTHER, PLUGINS, plugins_of
+from poseidon.lifecycle.unschedulable_plugins import OTHER, PLUGINS, plugins_of
 from poseidon.volumes import requirements
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.documentation.markdown import ROOT

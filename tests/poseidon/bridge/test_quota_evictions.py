@@ -9,7 +9,7 @@ from poseidon.lifecycle.actions import Evict
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import node, present
 from tests.poseidon.queues.objects import cluster_queue, flavor, local_queue, quotas
-from tests.poseidon.queues.test_book import Stage, queued
+from tests.poseidon.queues.test_known_queues import Stage, queued
 
 
 def ranked(name: str, priority: int, *, on: str = ""):

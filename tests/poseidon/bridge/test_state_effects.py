@@ -17,12 +17,12 @@ from poseidon.kube.api.devices import NodeDeviceList
 from poseidon.kube.api.pods import ClaimSource, PodVolume
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindResult
-from poseidon.kube.write.claim_writer import SelectNode
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.patch_writer import NominatedNodeWrite
+from poseidon.kube.write.volume_claim_writer import SelectNode
 from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind
 from poseidon.lifecycle.restart_room import RESTART_ROOM_RECORD
-from poseidon.pod_groups.membership import POD_GROUP
+from poseidon.pod_groups.group_names import POD_GROUP
 from protos.conventions.configuration_shared import GangSection
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present

@@ -17,7 +17,7 @@ from poseidon.lifecycle.actions import AnnounceUnschedulable
 from poseidon.lifecycle.kept_places import MoveOptions
 from poseidon.queues.options import QueueOptions
 from protos.firmament.v1 import scheduler_pb2 as pb
-from tests.poseidon.app_network.test_network_book import group
+from tests.poseidon.app_network.test_state import group
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.bridge.solver_view import SolverView
 from tests.poseidon.devices.test_extended_resources import asking, device_class

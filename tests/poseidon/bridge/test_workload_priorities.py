@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from poseidon.queues.queue_names import KUEUE_PRIORITY
 from tests.poseidon.queues.objects import cluster_queue, local_queue, quotas, workload_priority
-from tests.poseidon.queues.test_book import kueue, priority_of, queued
+from tests.poseidon.queues.test_known_queues import kueue, priority_of, queued
 
 
 def test_pods_that_wait_for_a_priority_class_are_taken_once_it_is_there():

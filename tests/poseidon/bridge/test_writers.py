@@ -24,9 +24,9 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.binder import BindResult
-from poseidon.kube.write.claim_writer import SelectNode
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.suspension_writer import SuspensionWrite
+from poseidon.kube.write.volume_claim_writer import SelectNode
 from poseidon.lifecycle.actions import (
     AnnounceGroup,
     AnnouncePreempted,

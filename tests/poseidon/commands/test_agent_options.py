@@ -11,7 +11,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from poseidon.commands.shared.agent_options import repeat, repetition_options, run_until_stopped, work_off
+from poseidon.commands.shared.agent_options import (
+    repeat,
+    repetition_options,
+    run_once_or_forever,
+    run_until_stopped,
+)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +62,7 @@ def test_the_connection_is_open_while_there_is_work(for_ever):
     async def endless() -> None:
         transport.seen.append("for ever")
 
-    asyncio.run(work_off(transport, once, endless if for_ever else None))  # type: ignore[arg-type]
+    asyncio.run(run_once_or_forever(transport, once, endless if for_ever else None))  # type: ignore[arg-type]
     assert transport.seen == ["opened", "for ever" if for_ever else "once", "closed"]
 
 

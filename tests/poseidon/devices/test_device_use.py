@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from poseidon.devices.binding_conditions import find_failed_device, has_conditions, is_ready
 from poseidon.devices.claims import PodDeviceClaim, read_claim
-from poseidon.devices.conditions import find_failed_device, has_conditions, is_ready
 from poseidon.devices.device_use import DeviceUse
 from poseidon.devices.known_pods import ClaimUsers, is_older
 from poseidon.kube.api.devices import AllocatedDeviceStatus

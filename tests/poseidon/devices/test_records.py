@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from poseidon.devices.binding_conditions import find_failed_device, has_conditions, is_ready
 from poseidon.devices.claims import DeviceClaim, PodDeviceClaim
-from poseidon.devices.conditions import find_failed_device, has_conditions, is_ready
 from poseidon.devices.known_pods import ClaimUsers, is_older
 from poseidon.devices.records import encode_claim, encode_features
 from poseidon.kube.api.devices import AllocatedDeviceStatus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from poseidon.group_trees.spec.groups import GroupMaps, GroupName, remarks_on
-from poseidon.group_trees.spec.trees import TreeArguments, TreeBook
+from poseidon.group_trees.spec.trees import ClusterTrees, TreeArguments
 from poseidon.group_trees.status.members import Member
 from poseidon.group_trees.status.written import WrittenTexts
 from poseidon.kube.api.metadata import PodRef
@@ -123,7 +123,7 @@ def test_rules_for_levels_that_the_tree_lacks():
 
 
 def test_the_map_comes_before_labels_and_labels_before_nothing():
-    trees = TreeBook(TreeArguments())
+    trees = ClusterTrees(TreeArguments())
     trees.node_changed("n1", {"sakkara.topology.rack": "a"})
     trees.node_changed("n2", {"other": "x"})
     assert (trees.tree().levels, trees.tree().path("n1")) == (("node",), ("n1",))
@@ -138,7 +138,7 @@ def test_the_map_comes_before_labels_and_labels_before_nothing():
 
 
 def test_the_tree_follows_nodes_that_come_and_go():
-    trees = TreeBook(TreeArguments())
+    trees = ClusterTrees(TreeArguments())
     for name in ("n1", "n2"):
         trees.node_changed(name, {"sakkara.topology.rack": "a"})
     assert set(trees.tree().paths) == {"n1", "n2"}
@@ -150,7 +150,7 @@ def test_the_tree_follows_nodes_that_come_and_go():
 
 
 def test_what_a_tree_says_in_vain_is_told_if_nothing_worse_is():
-    trees = TreeBook(TreeArguments())
+    trees = ClusterTrees(TreeArguments())
     assert trees.problems() == []
     trees.put(tree_map({"a": {"n1": {}}}, level_names=["zone", "row", "rack", "node"]))
     [(_, text)] = trees.problems()
@@ -159,14 +159,14 @@ def test_what_a_tree_says_in_vain_is_told_if_nothing_worse_is():
 
 def test_labels_of_ones_choice():
     keys = ("topology.kubernetes.io/zone", "example.com/rack")
-    trees = TreeBook(TreeArguments(node_labels=keys))
+    trees = ClusterTrees(TreeArguments(node_labels=keys))
     trees.node_changed("n1", {keys[0]: "z", keys[1]: "r"})
     trees.node_changed("n2", {keys[0]: "z"})
     assert (trees.tree().levels, trees.tree().paths) == (("zone", "rack", "node"), {"n1": ("z", "r", "n1")})
 
 
 def test_a_tree_elsewhere_is_none_of_ours():
-    trees = TreeBook(TreeArguments(namespace="sakkara"))
+    trees = ClusterTrees(TreeArguments(namespace="sakkara"))
     assert not trees.put(tree_map())
     assert trees.put(tree_map(namespace="sakkara"))
     assert trees.put(replace(tree_map(namespace="sakkara"), metadata=tree_map().metadata))
@@ -174,7 +174,7 @@ def test_a_tree_elsewhere_is_none_of_ours():
 
 
 def test_the_last_good_tree_stays_in_force_and_the_fault_is_told():
-    trees = TreeBook(TreeArguments())
+    trees = ClusterTrees(TreeArguments())
     trees.put(tree_map())
     trees.put(tree_map({"a": {"n1": {}}, "b": {"n1": {}}}))
     assert trees.tree().path("n1") == ("rack-0", "n1")

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from poseidon.group_trees.spec.groups import GroupMaps, GroupName
 from poseidon.group_trees.status.members import choose_members, member_of
 from poseidon.kube.api.pod_groups import PodGroup
+from poseidon.pod_groups.group_names import POD_GROUP
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import POD_GROUP
 from tests.poseidon.group_trees.objects import group_map, pod
 from tests.poseidon.pod_groups.objects import pod_group
 

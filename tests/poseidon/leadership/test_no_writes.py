@@ -23,7 +23,6 @@ from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.kube.write.patch_writer import (
@@ -35,6 +34,7 @@ from poseidon.kube.write.patch_writer import (
     QueueStatusWrite,
 )
 from poseidon.kube.write.suspension_writer import SuspensionWrite
+from poseidon.kube.write.volume_claim_writer import GiveVolume, SelectNode
 from poseidon.lifecycle.actions import (
     Action,
     AnnounceGroup,

@@ -7,7 +7,7 @@ import pytest
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.lifecycle.actions import AnnounceScheduled, AnnounceUnschedulable, Bind
-from poseidon.lifecycle.failed_scheduling import reasons_of
+from poseidon.lifecycle.failed_scheduling_timing import reasons_of
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.support.core import Clock

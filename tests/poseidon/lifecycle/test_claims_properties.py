@@ -14,7 +14,7 @@ from poseidon.kube.api.pods import ClaimSource, PodVolume
 from poseidon.kube.api.resource import Change
 from poseidon.kube.api.storage import SELECTED_NODE
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
-from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
+from poseidon.kube.write.volume_claim_writer import GiveVolume, SelectNode
 from poseidon.lifecycle.actions import Bind
 from poseidon.volumes.binding import VolumeOptions
 from protos.firmament.v1 import scheduler_pb2 as pb

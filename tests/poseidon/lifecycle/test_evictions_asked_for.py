@@ -16,7 +16,7 @@ from poseidon.lifecycle.actions import Bind, Evict
 from poseidon.lifecycle.evictions.rate import EvictionLimits, EvictionRate
 from poseidon.lifecycle.evictions.review import SYSTEM_CRITICAL, outranks
 from poseidon.lifecycle.refused_deltas import Kind, Reason
-from poseidon.pod_groups.membership import NATIVE_POD_GROUP
+from poseidon.pod_groups.group_names import NATIVE_POD_GROUP
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task
 from protos.firmament.v1 import scheduler_pb2 as pb

@@ -89,7 +89,7 @@ def test_a_new_solver_knows_nothing():
         jobs.define(name)
     jobs.replace(job("a", 2))
     jobs.leave("b")
-    jobs.forget_told()
+    jobs.forget_sent()
     assert (jobs.take_changed(), jobs.take_ended()) == ([], [])
     assert jobs.define("a") == job("a", 2)
 

@@ -15,7 +15,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.lifecycle.kept_places import (
     FOREIGN_NOMINATION_RECORD,
     NOMINATION_RECORD,
-    NominationRecords,
+    Nominations,
     foreign_nomination,
     room_record,
 )
@@ -30,7 +30,7 @@ NONE: Any = None
 class Scene:
     def __init__(self) -> None:
         self.records = CustomRecords()
-        self.nominations = NominationRecords(self.records)
+        self.nominations = Nominations(self.records)
 
     def told(self) -> list[tuple[str, str, bytes | None]]:
         return [

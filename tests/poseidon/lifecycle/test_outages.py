@@ -6,7 +6,7 @@ import pytest
 
 from poseidon.bridge.state import BridgeState
 from poseidon.lifecycle.actions import AnnounceUnschedulable
-from poseidon.lifecycle.failed_scheduling import MESSAGE
+from poseidon.lifecycle.failed_scheduling_timing import MESSAGE
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import node, pod, present
 from tests.support.core import Clock

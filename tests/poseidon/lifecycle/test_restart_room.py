@@ -16,7 +16,7 @@ from poseidon.lifecycle import restart_room
 from poseidon.lifecycle.actions import Bind
 from poseidon.lifecycle.phases import Event
 from poseidon.lifecycle.restart_room import RESTART_ROOM_RECORD
-from poseidon.pod_groups.membership import POD_GROUP
+from poseidon.pod_groups.group_names import POD_GROUP
 from protos.conventions.configuration_shared import GangSection
 from tests.poseidon.bridge.objects import gone, node, present
 from tests.poseidon.bridge.test_state import Harness

@@ -12,8 +12,8 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api import kinds
 from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.api.pods import ClaimSource, PodVolume
-from poseidon.kube.write.claim_writer import SelectNode
 from poseidon.kube.write.patch_writer import NominatedNodeWrite
+from poseidon.kube.write.volume_claim_writer import SelectNode
 from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind
 from poseidon.lifecycle.phases import Phase
 from poseidon.volumes.binding import VolumeOptions

@@ -9,7 +9,7 @@ import pytest
 
 from poseidon.kube.api.namespaces import ResourceQuota
 from poseidon.kube.api.pods import Pod
-from poseidon.manifests.admission.quotas import QuotaBook, describe_excess, limits_pods_alone, usage_of
+from poseidon.manifests.admission.quotas import ResourceQuotaUse, describe_excess, limits_pods_alone, usage_of
 
 
 def quota(name: str = "q", *scopes: str, selected: Any = (), used: Any = None, **hard: Any) -> ResourceQuota:
@@ -71,9 +71,9 @@ CROSSING = "CrossNamespacePodAffinity"
     ],
 )
 def test_a_scope_says_which_pods_are_covered(scope, found, covered):
-    assert bool(QuotaBook([quota("q", scope, pods="0")], []).admit(found)) is covered
+    assert bool(ResourceQuotaUse([quota("q", scope, pods="0")], []).admit(found)) is covered
     selected = [{"scopeName": scope, "operator": "Exists"}]
-    assert bool(QuotaBook([quota(selected=selected, pods="0")], []).admit(found)) is covered
+    assert bool(ResourceQuotaUse([quota(selected=selected, pods="0")], []).admit(found)) is covered
 
 
 @pytest.mark.parametrize(
@@ -93,16 +93,16 @@ def test_a_scope_says_which_pods_are_covered(scope, found, covered):
 def test_priority_classes_are_selected_by_name(operator, values, name, covered):
     selected = [{"scopeName": "PriorityClass", "operator": operator, "values": values}]
     found = quota(selected=selected, pods="0")
-    assert bool(QuotaBook([found], []).admit(pod(priorityClassName=name))) is covered
+    assert bool(ResourceQuotaUse([found], []).admit(pod(priorityClassName=name))) is covered
 
 
 def test_all_scopes_have_to_cover_a_pod():
     both = quota("q", "NotBestEffort", "Terminating", pods="0")
-    book = QuotaBook([both], [])
+    book = ResourceQuotaUse([both], [])
     assert book.admit(pod()) == ""
     assert book.admit(pod(activeDeadlineSeconds=5)) != ""
     absent = [{"scopeName": "Terminating", "operator": "DoesNotExist"}]
-    assert QuotaBook([quota("q", "NotBestEffort", selected=absent, pods="0")], []).admit(pod()) != ""
+    assert ResourceQuotaUse([quota("q", "NotBestEffort", selected=absent, pods="0")], []).admit(pod()) != ""
     assert [limits_pods_alone(each) for each in (both, quota(selected=absent), quota())] == [
         True,
         True,
@@ -112,9 +112,9 @@ def test_all_scopes_have_to_cover_a_pod():
 
 def test_unknown_scopes_are_named():
     quotas = [quota("a", "Odd"), quota("b", "Odd", "BestEffort"), quota("c")]
-    [line] = QuotaBook(quotas, []).warn_of_unknown_scopes()
+    [line] = ResourceQuotaUse(quotas, []).warn_of_unknown_scopes()
     assert line == "ResourceQuota shop/a and 1 more: spec.scopes: Odd is ignored"
-    assert list(QuotaBook([quota()], []).warn_of_unknown_scopes()) == []
+    assert list(ResourceQuotaUse([quota()], []).warn_of_unknown_scopes()) == []
 
 
 def test_a_pod_uses_its_requests_and_limits_under_the_names_of_quotas():
@@ -147,14 +147,14 @@ def test_a_pod_uses_its_requests_and_limits_under_the_names_of_quotas():
 @pytest.mark.parametrize(("limit", "refused"), [("3", False), ("2999m", True)])
 def test_a_pod_beyond_a_quota_is_refused_in_the_api_servers_words(limit, refused):
     there = [pod("a"), pod("b"), pod("ended", phase="Succeeded"), pod("other", namespace="app")]
-    book = QuotaBook([quota(cpu=limit)], there)
+    book = ResourceQuotaUse([quota(cpu=limit)], there)
     expected = "exceeded quota: q, requested: cpu=1, used: cpu=2, limited: cpu=2999m" if refused else ""
     assert book.admit(pod("c")) == expected
     assert book.admit(pod("elsewhere", namespace="app")) == ""
 
 
 def test_what_was_charged_counts_for_the_next_and_what_was_refused_does_not():
-    book = QuotaBook([quota(pods="2", cpu="3")], [])
+    book = ResourceQuotaUse([quota(pods="2", cpu="3")], [])
     assert book.admit(pod("a")) == ""
     assert "cpu" in book.admit(pod("large", cpu="5"))
     assert book.admit(pod("b")) == ""
@@ -164,13 +164,13 @@ def test_what_was_charged_counts_for_the_next_and_what_was_refused_does_not():
 
 
 def test_the_larger_of_known_and_stated_use_counts():
-    book = QuotaBook([quota(pods="3", used={"pods": "2"})], [pod("a")])
+    book = ResourceQuotaUse([quota(pods="3", used={"pods": "2"})], [pod("a")])
     assert book.admit(pod("b")) == ""
     assert book.admit(pod("c")) != ""
 
 
 def test_containers_have_to_state_what_a_quota_limits():
-    book = QuotaBook([quota(**{"cpu": "9", "limits.memory": "9Gi"})], [])
+    book = ResourceQuotaUse([quota(**{"cpu": "9", "limits.memory": "9Gi"})], [])
     assert book.admit(pod(cpu=None)) == "failed quota: q: must specify cpu for: c; limits.memory for: c"
     assert book.admit(pod()) == "failed quota: q: must specify limits.memory for: c"
 

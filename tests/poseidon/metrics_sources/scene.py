@@ -19,7 +19,7 @@ from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment, ReflectorOptions
 from poseidon.metrics_sources.all_sources import Utilisation
 from poseidon.metrics_sources.options import UtilisationOptions
-from poseidon.metrics_sources.samples import SOURCES, SampleBook
+from poseidon.metrics_sources.samples import SOURCES, LatestSamples
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.metrics_sources.objects import NOON, Pods
 
@@ -31,7 +31,7 @@ class Scene:
 
     def __init__(self, view: Pods) -> None:
         self.view = view
-        self.book = SampleBook(SOURCES)
+        self.book = LatestSamples(SOURCES)
         self.registry = CollectorRegistry()
         self.calls = 0
         self.utilisation: Utilisation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.metrics_sources.listed import take_listed
-from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, SampleBook
+from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, LatestSamples
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import node
 from tests.poseidon.metrics_sources.objects import (
@@ -17,12 +17,12 @@ from tests.poseidon.metrics_sources.objects import (
 )
 
 
-def take(*objects: KubeStruct, **pods: str) -> tuple[SampleBook, list[str]]:
-    book = SampleBook((NODE_METRIC, METRICS_SERVER))
+def take(*objects: KubeStruct, **pods: str) -> tuple[LatestSamples, list[str]]:
+    book = LatestSamples((NODE_METRIC, METRICS_SERVER))
     return book, list(take_listed(objects, book, Pods(("n1", "n2"), **pods), NOON))
 
 
-def sample_of(book: SampleBook) -> pb.MachineSample:
+def sample_of(book: LatestSamples) -> pb.MachineSample:
     found = book.sample("n1")
     assert found is not None
     return found

@@ -35,7 +35,7 @@ def test_machines_are_told_once_and_again_when_they_change():
     found = machines.get("n1")
     assert found is not None
     assert offered(found)["cpu"] == 5000
-    machines.forget_told()
+    machines.forget_sent()
     assert [each.name for each in machines.take_changed()] == ["n1"]
 
 
@@ -51,7 +51,7 @@ def test_a_machine_that_is_gone_is_told_once_and_may_return():
     assert machines.has_returned("n1")
     assert machines.put("2", described())
     assert [each.name for each in machines.take_changed()] == ["n1"]
-    machines.forget_told()
+    machines.forget_sent()
     assert not machines.has_returned("n1")
 
 

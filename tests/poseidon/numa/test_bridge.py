@@ -154,7 +154,7 @@ class TestCustomRecords:
         assert self.told(book) == [("n", "x")]
         handlers[0]([self.found("x")])
         assert self.told(book) == []
-        book.forget_told()
+        book.forget_sent()
         assert self.told(book) == [("n", "x")]
 
     def test_the_preferred_version_counts(self, book, handlers):

@@ -26,8 +26,8 @@ from poseidon.kube.api.pod_groups import (
     TopologyConstraint,
 )
 from poseidon.pod_groups.composites import FARTHEST_ROOT, CompositeTrees
+from poseidon.pod_groups.group_names import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP, ObjectKey
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP, ObjectKey
 from poseidon.pods.tasks import PriorityResolver
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.pod_groups.objects import pod

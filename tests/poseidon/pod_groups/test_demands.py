@@ -38,14 +38,14 @@ from poseidon.pod_groups.demands import (
     read_workload_demand,
     share_problem,
 )
-from poseidon.pod_groups.koordinator import GangTerms
-from poseidon.pod_groups.membership import (
+from poseidon.pod_groups.group_names import (
     NATIVE_POD_GROUP,
     VOLCANO_POD_GROUP,
     MemberPart,
     Membership,
     ObjectKey,
 )
+from poseidon.pod_groups.koordinator import GangTerms
 from tests.poseidon.pod_groups.objects import workload
 
 

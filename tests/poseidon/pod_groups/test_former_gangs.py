@@ -9,7 +9,7 @@ from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.metadata import Condition, format_time
 from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.api.resource import Change
-from poseidon.pod_groups.membership import POD_GROUP, WORKLOAD
+from poseidon.pod_groups.group_names import POD_GROUP, WORKLOAD
 from tests.poseidon.bridge.objects import node, present
 from tests.poseidon.bridge.solver_view import SolverView
 from tests.poseidon.pod_groups.objects import pod, pod_group, workload

@@ -10,7 +10,7 @@ from poseidon.kube.api.nodes import PriorityClass
 from poseidon.kube.api.pod_groups import PodGroupSpec, SigsPodGroup, VolcanoPodGroup, VolcanoPodGroupSpec
 from poseidon.kube.api.resource import Change
 from poseidon.lifecycle.actions import AnnounceGroup
-from poseidon.pod_groups.membership import POD_GROUP, SIGS_POD_GROUP, VOLCANO_POD_GROUP
+from poseidon.pod_groups.group_names import POD_GROUP, SIGS_POD_GROUP, VOLCANO_POD_GROUP
 from tests.poseidon.bridge import objects
 from tests.poseidon.bridge.objects import gone, present
 from tests.poseidon.bridge.test_state import Harness

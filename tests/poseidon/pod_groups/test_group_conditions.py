@@ -23,7 +23,7 @@ from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupConditionWriter
 from poseidon.lifecycle.actions import AnnounceGroup
-from poseidon.pod_groups.membership import NATIVE_POD_GROUP
+from poseidon.pod_groups.group_names import NATIVE_POD_GROUP
 from poseidon.pod_rules.pod_affinity import GROUP_LABEL
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import present

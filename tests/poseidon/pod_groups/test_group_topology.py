@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from poseidon.kube.api.other_projects.kueue_topology import TopologyLevels
+from poseidon.pod_groups.group_names import NATIVE_POD_GROUP, POD_GROUP, kueue_group
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, kueue_group
 from poseidon.pod_groups.topology_annotations import REQUIRED
 from poseidon.pods.tasks import PriorityResolver
 from tests.poseidon.bridge import objects

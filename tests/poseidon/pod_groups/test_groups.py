@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from poseidon.group_trees.spec.groups import GroupMaps, GroupName
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pod_groups import VolcanoPodGroup
+from poseidon.pod_groups.group_names import NATIVE_POD_GROUP, POD_GROUP, VOLCANO_POD_GROUP, WORKLOAD
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import NATIVE_POD_GROUP, POD_GROUP, VOLCANO_POD_GROUP, WORKLOAD
 from poseidon.pods.tasks import Task
 from tests.poseidon.group_trees.objects import group_map
 from tests.poseidon.group_trees.objects import pod as part

@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
+from poseidon.pod_groups.group_names import POD_GROUP
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import POD_GROUP
 from poseidon.pod_groups.statuses import phase_of
 from tests.poseidon.pod_groups.objects import pod, pod_group
 

@@ -7,7 +7,7 @@ import pytest
 from poseidon.group_trees.status.members import Member
 from poseidon.kube.api.metadata import PodRef
 from poseidon.pod_groups.demands import Demand
-from poseidon.pod_groups.membership import MemberPart
+from poseidon.pod_groups.group_names import MemberPart
 from poseidon.pod_groups.roles import Offered, choose_offered
 
 W, P = "worker", "ps"

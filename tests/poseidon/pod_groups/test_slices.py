@@ -14,10 +14,10 @@ from poseidon.kube.api.pod_rules import (
     PodAffinity,
     PodAffinityTerm,
 )
+from poseidon.pod_groups.group_names import LWS
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import LWS
 from poseidon.pod_groups.slices import SET, SLICE, find_slice_topology, name_slice
-from poseidon.pod_rules.kept_terms import KeptTerm
+from poseidon.pod_rules.redundant_pod_affinity import KeptTerm
 from tests.poseidon.pod_groups.objects import pod
 
 

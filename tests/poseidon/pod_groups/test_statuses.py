@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from poseidon.kube.api.pod_groups import PodGroupStatus
+from poseidon.pod_groups.group_names import POD_GROUP, Progress
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import POD_GROUP, Progress
 from poseidon.pod_groups.statuses import PodGroupStatuses, phase_of
 from tests.poseidon.pod_groups.objects import pod, pod_group
 

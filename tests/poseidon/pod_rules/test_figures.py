@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
-    "poseidon.pod_rules.kept_terms:KeptTerm.apart": False,
+    "poseidon.pod_rules.redundant_pod_affinity:KeptTerm.apart": False,
     "poseidon.pod_rules.topology_spread:_LARGEST": 2_147_483_647,
-    "poseidon.pod_rules.limits:LIMITS": {
+    "poseidon.pod_rules.rule_limits:LIMITS": {
         "resources in requests": 128,
         "labels in the node selector": 500,
         "terms of node affinity and volumes": 500,

@@ -145,7 +145,7 @@ def test_a_new_stream_is_told_everything():
     history = RuntimeHistory()
     history.count_finished("a", finished(ended(100), program="etl"))
     told(history)
-    history.forget_told()
+    history.forget_sent()
     assert told(history) == {"etl": (1, 100.0)}
 
 

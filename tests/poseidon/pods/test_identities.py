@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
-from poseidon.pod_groups.membership import (
+from poseidon.pod_groups.group_names import (
     NATIVE_POD_GROUP,
     POD_GROUP,
     SIGS_POD_GROUP,

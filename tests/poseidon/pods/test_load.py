@@ -9,7 +9,7 @@ from poseidon.kube.api.metadata import Condition, ObjectMeta, OwnerReference
 from poseidon.kube.api.pods import Container, Pod, PodSpec, PodStatus
 from poseidon.kube.api.pods import ResourceRequirements as Resources
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.estimates import service_class
+from poseidon.pods.koordinator_priority import service_class
 from poseidon.pods.requests_and_limits import effective_limits, quality_of_service
 from poseidon.pods.tasks import PriorityResolver, translate_pod
 from tests.support.needs import visible

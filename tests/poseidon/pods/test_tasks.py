@@ -17,7 +17,7 @@ from poseidon.pods.tasks import (
     PriorityResolver,
     UnknownPriorityClassError,
     classify_pod,
-    gates_text,
+    describe_gates,
     get_qualified_name,
     job,
     job_id,
@@ -99,9 +99,9 @@ def test_long_identities_are_shortened_to_a_digest_and_stay_different():
 
 
 def test_gates_are_named():
-    assert gates_text(pod()) == ""
+    assert describe_gates(pod()) == ""
     found = pod(schedulingGates=[{"name": "a"}, {"name": "b"}])
-    assert gates_text(found) == "Nobody schedules it before its scheduling gates are gone: a, b."
+    assert describe_gates(found) == "Nobody schedules it before its scheduling gates are gone: a, b."
 
 
 def classes(**given: dict[str, Any]) -> PriorityResolver:

@@ -11,8 +11,8 @@ from poseidon.queues.flavor_tolerations import list_given
 from poseidon.queues.model import CoveredResources, Flavor, QuotaNode
 from tests.poseidon.offline.objects import node, pod
 from tests.poseidon.queues.objects import LABEL, cluster_queue, flavor, local_queue, quotas
-from tests.poseidon.queues.test_book import Stage, queued
 from tests.poseidon.queues.test_gangs_by_owner import plan
+from tests.poseidon.queues.test_known_queues import Stage, queued
 
 SPOT = {"key": "spot", "operator": "Exists"}
 

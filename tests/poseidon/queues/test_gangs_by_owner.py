@@ -13,10 +13,10 @@ from poseidon.cli import main
 from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.kube.api.pod_groups import ScaledOwner, ScaleSpec
 from poseidon.kube.api.resource import Change
-from poseidon.pod_groups.membership import JOB_SET_DOMAIN
+from poseidon.pod_groups.group_names import JOB_SET_DOMAIN
 from tests.poseidon.offline.objects import node, pod
 from tests.poseidon.queues.objects import LABEL, cluster_queue, flavor, local_queue, quotas
-from tests.poseidon.queues.test_book import kueue, queued
+from tests.poseidon.queues.test_known_queues import kueue, queued
 
 CONFIG = {
     "apiVersion": "firmament.io/v1alpha1",

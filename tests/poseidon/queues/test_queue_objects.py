@@ -13,7 +13,7 @@ from poseidon.kube.api.kinds import WatchedKind
 from poseidon.pods.tasks import LOWEST
 from poseidon.queues.options import QueueOptions, QueueSource
 from poseidon.queues.queue_names import QueueReference
-from poseidon.queues.queue_objects import MOST_STATED, SHELVES, KueueShelf, QueueObjects
+from poseidon.queues.queue_objects import MOST_STATED, SHELVES, KueueQueues, QueueObjects
 from tests.poseidon.queues.objects import (
     cluster_queue,
     elastic_quota,
@@ -156,6 +156,6 @@ def test_local_queues_are_listed_by_their_cluster_queue():
             for name, queue in (("a", "x"), ("b", "y"), ("c", "x"))
         ),
     )
-    assert isinstance(shelf, KueueShelf)
+    assert isinstance(shelf, KueueQueues)
     found = {name: [each.metadata.name for each in queues] for name, queues in shelf.local_queues.items()}
     assert found == {"x": ["a", "c"], "y": ["b"]}

@@ -17,7 +17,7 @@ from tests.poseidon.queues.objects import (
     quotas,
     volcano_queue,
 )
-from tests.poseidon.queues.test_book import Stage, kueue, queued
+from tests.poseidon.queues.test_known_queues import Stage, kueue, queued
 
 
 def take(stage):

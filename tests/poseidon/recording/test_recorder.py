@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from poseidon.recording.recorder import StreamRecorder
-from poseidon.recording.segments import RecordingError, SegmentWriter, list_segments, read_recording
+from poseidon.recording.recording_files import RecordingError, SegmentWriter, list_segments, read_recording
 from poseidon.simulate.recorded.replaying import decide_again
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.recording.streams import DrawnStream

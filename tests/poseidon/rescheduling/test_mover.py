@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from poseidon.kube.api.metadata import Condition, PodRef, format_time
 from poseidon.kube.api.nodes import Node, Taint
 from poseidon.kube.api.pods import Pod, PodStatus
-from poseidon.pods.moves import MOVE_TO, MOVE_UNTIL
+from poseidon.pods.move_annotations import MOVE_TO, MOVE_UNTIL
 from poseidon.rescheduling.cluster_access import ClusterAccess, Eviction
 from poseidon.rescheduling.mover import Mover, carry_out
 from poseidon.rescheduling.moves import MoveOutcome, PlannedMove, Result, Waves, divide_into_waves

@@ -12,7 +12,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.ui.cluster.records import PodEntry
 from poseidon.ui.cluster.store import ClusterStore
-from poseidon.ui.page_data import About, Capabilities, Known, SolverStanding
+from poseidon.ui.page_data import About, Capabilities, Known, SolverStatus
 from poseidon.ui.versions import Versions
 
 NOW = 1_800_000_000.0
@@ -139,4 +139,4 @@ def known(found: ClusterStore | None = None, **capabilities: bool) -> Known:
     all_of_them = dict.fromkeys(("figures", "flow", "cluster", "pending", "explain", "cures", "groups"), True)
     made = found if found is not None else store()
     about = About("live", "https://api", "demo", Capabilities(**(all_of_them | capabilities)))
-    return Known(about, made, made._versions, SolverStanding("connected", "127.0.0.1:9090"))
+    return Known(about, made, made._versions, SolverStatus("connected", "127.0.0.1:9090"))

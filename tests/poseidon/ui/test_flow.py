@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from poseidon.explanations import Charge, Verdict
-from poseidon.ui.round_book import RoundBook
+from poseidon.ui.known_rounds import KnownRounds
 from poseidon.ui.views.flow.arcs import class_label, price_of
 from poseidon.ui.views.flow.details import class_detail, constraint_detail, machines_detail
 from poseidon.ui.views.flow.sankey import draw_sankey
@@ -258,7 +258,7 @@ def test_what_people_call_a_class(job, label):
 
 
 def test_rounds_are_kept_in_bounds():
-    book = RoundBook()
+    book = KnownRounds()
     book.add(pb.RoundSummary(round=number) for number in range(1, 301))
     assert (len(book.summaries()), book.latest) == (200, 300)
     assert not book.add([pb.RoundSummary(round=300)])

@@ -10,7 +10,7 @@ from poseidon.app_network.spec.keys import Domain
 from poseidon.kube.api.other_projects.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.pod_groups import PodGroup
 from poseidon.kube.api.resource import Change
-from poseidon.pod_groups.membership import POD_GROUP
+from poseidon.pod_groups.group_names import POD_GROUP
 from poseidon.ui.views.groups import applications
 from poseidon.ui.views.groups.all_groups import show_groups
 from poseidon.ui.views.groups.applications import cost_between

@@ -253,7 +253,7 @@ async def test_a_solver_or_bridge_that_goes_is_told_to_every_view():
 async def test_all_figures_of_the_overview_are_of_one_moment():
     async with following() as (cluster, found):
         known = found.known
-        await until(lambda: known.store.live and known.standing is not None, within=20)
+        await until(lambda: known.store.live and known.counts is not None, within=20)
         for number in range(3):
             create_object(cluster.operations, pod(f"p{number}"))
         await until(lambda: len(known.store.waiting) == 3, within=20)

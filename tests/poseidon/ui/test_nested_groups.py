@@ -10,14 +10,14 @@ import pytest
 
 from poseidon.kube.api.other_projects.hyper_nodes import HyperNode
 from poseidon.kube.api.resource import Change
-from poseidon.pod_groups.kinds import GROUP_KINDS
-from poseidon.pod_groups.membership import (
+from poseidon.pod_groups.group_names import (
     COMPOSITE_POD_GROUP,
     KAI_POD_GROUP,
     NATIVE_POD_GROUP,
     POD_GANG,
     VOLCANO_POD_GROUP,
 )
+from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.ui.views.groups import nested
 from poseidon.ui.views.groups.all_groups import show_groups
 from tests.poseidon.ui.objects import known, make_node, make_pod, store

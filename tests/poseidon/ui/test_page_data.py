@@ -11,9 +11,9 @@ import pytest
 from poseidon.live.figures import Figures, Quantiles
 from poseidon.ui.audience import PATIENCE, Audience
 from poseidon.ui.history import GAP_SECONDS, KEPT_SECONDS, FigureHistory
-from poseidon.ui.page_data import About, BridgeStanding, Capabilities, Known, LeaderStanding, SolverStanding
+from poseidon.ui.known_rounds import MOST_FLOWS, MOST_ROUNDS, KnownRounds
+from poseidon.ui.page_data import About, BridgeStatus, Capabilities, Known, LeaderStatus, SolverStatus
 from poseidon.ui.queues import Queues
-from poseidon.ui.round_book import MOST_FLOWS, MOST_ROUNDS, RoundBook
 from poseidon.ui.versions import SUBJECTS, Versions
 from poseidon.ui.work.inputs import ClusterInput
 from poseidon.ui.work.process import JobError
@@ -33,7 +33,7 @@ class Clock:
 
 
 def test_whether_the_bridge_answers_is_news_only_when_it_changes():
-    bridge = BridgeStanding()
+    bridge = BridgeStatus()
     steps = [(False, 1.0), (True, 2.0), (True, 3.0), (False, 4.0), (False, 5.0), (True, 6.0)]
     news = [bridge.note_answer(at, answers=answers) for answers, at in steps]
     assert news == [False, True, False, True, False, True]
@@ -41,7 +41,7 @@ def test_whether_the_bridge_answers_is_news_only_when_it_changes():
 
 
 def test_earlier_leaders_are_remembered_the_last_five_of_them():
-    leader = LeaderStanding()
+    leader = LeaderStatus()
     assert not leader.set_holder(None)
     news = [leader.set_holder(each) for each in ("a", "b", "b", "a", None, "c")]
     assert news == [True, True, False, True, True, True]
@@ -56,7 +56,7 @@ def test_earlier_leaders_are_remembered_the_last_five_of_them():
 
 def test_a_session_says_where_data_come_from_and_who_answers():
     about = About("live", "t", "c", Capabilities(flow=True), ["w"])
-    known = Known(about, NONE, Versions(), SolverStanding("connected", "a:1", since=5.0))
+    known = Known(about, NONE, Versions(), SolverStatus("connected", "a:1", since=5.0))
     known.bridge.note_answer(7.0, answers=True)
     assert known.session() == {
         "source": "live",
@@ -103,7 +103,7 @@ def made_round(number: int, **stats: Any) -> pb.RoundSummary:
 
 
 def test_a_round_is_summed_up():
-    book = RoundBook()
+    book = KnownRounds()
     assert (book.latest, book.latest_flow, book.summaries()) == (0, 0, [])
     given = {"machines": 1, "tasks": 2, "classes": 3, "arcs": 4, "placed": 5, "pending": 6, "cost": 7}
     times = {"snapshot_seconds": 0.1234567, "solve_seconds": 2.0}
@@ -123,7 +123,7 @@ def test_a_round_is_summed_up():
 
 
 def test_the_last_rounds_are_kept_and_none_comes_twice():
-    book = RoundBook()
+    book = KnownRounds()
     assert book.add([made_round(2), made_round(3)])
     assert not book.add([made_round(1), made_round(3)])
     assert not book.add([])
@@ -140,7 +140,7 @@ def test_the_last_rounds_are_kept_and_none_comes_twice():
 
 
 def test_the_flows_read_last_are_kept():
-    book = RoundBook()
+    book = KnownRounds()
     for number in range(MOST_FLOWS):
         book.put_flow(pb.RoundFlow(round=number + 1))
     book.put_flow(pb.RoundFlow(round=1))

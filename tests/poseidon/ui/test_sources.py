@@ -16,7 +16,7 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.ui.cluster.store import ClusterStore
-from poseidon.ui.page_data import About, Capabilities, Known, SolverStanding
+from poseidon.ui.page_data import About, Capabilities, Known, SolverStatus
 from poseidon.ui.sources.figures import MetricsPoll
 from poseidon.ui.sources.lease import LeasePoll
 from poseidon.ui.sources.solver import SolverPoll
@@ -63,7 +63,7 @@ class Solver(pb_grpc.SchedulerServicer):
 def known() -> Known:
     about = About("live", "t", "c", Capabilities(), [])
     versions = Versions()
-    return Known(about, ClusterStore(versions, lambda: 0.0), versions, SolverStanding("unreachable", ""))
+    return Known(about, ClusterStore(versions, lambda: 0.0), versions, SolverStatus("unreachable", ""))
 
 
 @asynccontextmanager

@@ -60,7 +60,7 @@ STEPS: st.SearchStrategy[tuple[str, Any]] = st.one_of(
 )
 
 
-class Shelf:
+class ProjectQueues:
     """What is there: ``known`` has size, machine, and whether no claim has it; ``held`` has claims' volumes."""
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class Shelf:
 
 @given(st.lists(STEPS, max_size=15))
 def test_machines_offer_what_is_free_and_what_is_reserved_for_wider_claims(steps):
-    available, shelf = begin(*SIZES), Shelf()
+    available, shelf = begin(*SIZES), ProjectQueues()
     for kind, words in steps:
         before = {node: shelf.offers(node) for node in NODES}
         if kind in ("put", "take"):

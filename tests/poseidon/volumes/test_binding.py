@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
+from poseidon.kube.write.volume_claim_writer import GiveVolume, SelectNode
 from poseidon.volumes.requirements import NONE_TO_BIND
 from tests.poseidon.volumes.objects import claim, storage_class, volume
 from tests.poseidon.volumes.test_state import Cluster

@@ -6,7 +6,7 @@ import pytest
 
 from poseidon.kube.api.pods import PodClaim
 from poseidon.kube.api.resource import Change
-from poseidon.kube.write.claim_writer import GiveVolume, SelectNode, patch_of
+from poseidon.kube.write.volume_claim_writer import GiveVolume, SelectNode, patch_of
 from poseidon.volumes.binding import VolumeOptions
 from poseidon.volumes.claims import compute_rank
 from poseidon.volumes.requirements import IN_USE, NO_SUCH_VOLUME, NONE_TO_BIND

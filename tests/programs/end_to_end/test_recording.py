@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from poseidon.recording.segments import read_recording
+from poseidon.recording.recording_files import read_recording
 from poseidon.simulate.recorded.replaying import decide_again
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.options import ClusterOptions

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from poseidon.app_network.good_state import LAST_GOOD as LAST_GOOD_SPEC
+from poseidon.app_network.last_good_specs import LAST_GOOD as LAST_GOOD_SPEC
 from poseidon.group_trees.spec.keys import (
     CONSTRAINTS_ANNOTATION,
     GROUP_LABEL,
@@ -32,13 +32,13 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.storage import LEGACY_CLASS, SELECTED_NODE
 from poseidon.lifecycle.refused_pods import RECREATIONS
 from poseidon.pod_groups.demands import MIN_PARALLELISM
-from poseidon.pod_groups.membership import (
+from poseidon.pod_groups.group_names import (
     GANG_ANNOTATION,
     KUEUE_GROUP_LABEL,
     KUEUE_GROUP_SIZE,
     POD_GROUP_LABEL,
 )
-from poseidon.pods.estimates import (
+from poseidon.pods.koordinator_priority import (
     NODE_ANNOTATIONS,
     POD_ANNOTATIONS,
     PRIORITY_CLASS_LABEL,

@@ -19,7 +19,7 @@ from poseidon.kube.api.resource import Change
 from poseidon.queues.options import SOURCES, QueueOptions
 from tests.poseidon.bridge.objects import node, pod, present
 from tests.poseidon.queues.objects import cluster_queue, flavor, local_queue, quotas
-from tests.poseidon.queues.test_book import queued
+from tests.poseidon.queues.test_known_queues import queued
 from tests.programs.hostile.objects import GROUPS, Mallory
 from tests.support.effort import examples
 

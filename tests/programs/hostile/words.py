@@ -5,7 +5,7 @@ from __future__ import annotations
 from google.protobuf.descriptor import FieldDescriptor
 
 from cost_models.firmament_policies.input_locations import ANNOTATION as INPUTS
-from poseidon.pods.estimates import NODE_ANNOTATIONS, POD_ANNOTATIONS
+from poseidon.pods.koordinator_priority import NODE_ANNOTATIONS, POD_ANNOTATIONS
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.programs.hostile.payloads import MACHINES, NAMESPACES
 

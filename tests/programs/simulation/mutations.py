@@ -34,7 +34,7 @@ from poseidon.kube.write.binder import Binder, BindOutcome, BindRequest, BindRes
 from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest, Evictor
 from poseidon.leadership.election import Election, LeaseWrite, Role
 from poseidon.lifecycle.bind_check import BindCheck
-from poseidon.lifecycle.restart_room import KeptRooms
+from poseidon.lifecycle.restart_room import RestartRoomRecords
 from poseidon.pods import tasks
 from tests.programs.simulation.history import run
 
@@ -209,7 +209,7 @@ def _device_twice() -> Sequence[Any]:
 
 def _lasting_room() -> Sequence[Any]:
     """Room for a restart does not lapse."""
-    return [patch.object(KeptRooms, "expire", lambda _: None)]
+    return [patch.object(RestartRoomRecords, "expire", lambda _: None)]
 
 
 MUTANTS: dict[str, tuple[Patches, int]] = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from poseidon.group_trees.spec.groups import GroupName
 from poseidon.group_trees.status.placement import group_by_unit, ranks
-from poseidon.pod_groups.membership import TOPOLOGY_GROUP
+from poseidon.pod_groups.group_names import TOPOLOGY_GROUP
 from poseidon.ui.cluster.records import BOUND
 from poseidon.ui.views.pending import reason_key
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from poseidon.group_trees.status.placement import Placement
-    from poseidon.pod_groups.membership import MemberPart, Membership
+    from poseidon.pod_groups.group_names import MemberPart, Membership
     from poseidon.ui.cluster.records import PodEntry
     from poseidon.ui.page_data import Known
 

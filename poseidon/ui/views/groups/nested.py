@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from poseidon.kube.api.pod_groups import VolcanoPodGroup
 from poseidon.pod_groups.composites import GroupNode, take_off
 from poseidon.pod_groups.demands import Demand, name_group_in_tree
-from poseidon.pod_groups.membership import COMPOSITE_POD_GROUP
+from poseidon.pod_groups.group_names import COMPOSITE_POD_GROUP
 from poseidon.pod_groups.readers.volcano import find_part
 from poseidon.ui.cluster.records import BOUND
 from poseidon.ui.views.groups.gangs import WAITING, WHOLE, find_message
@@ -17,7 +17,7 @@ from poseidon.ui.views.groups.gangs import WAITING, WHOLE, find_message
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from poseidon.pod_groups.membership import MemberPart, Membership
+    from poseidon.pod_groups.group_names import MemberPart, Membership
     from poseidon.ui.cluster.records import PodEntry
     from poseidon.ui.page_data import Known
     from poseidon.ui.views.groups.gangs import Members

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
-    "poseidon.bridge.queues.queue_figures:MOST_QUEUES": 500,
-    "poseidon.bridge.queues.queue_figures:REFRESH_SECONDS": 10.0,
+    "poseidon.bridge.queues.queue_metrics:MOST_QUEUES": 500,
+    "poseidon.bridge.queues.queue_metrics:REFRESH_SECONDS": 10.0,
 }
 
 

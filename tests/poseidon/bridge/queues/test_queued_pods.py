@@ -25,7 +25,7 @@ from tests.poseidon.queues.objects import (
     volcano_queue,
     workload_priority,
 )
-from tests.poseidon.queues.test_book import Stage, kueue, priority_of, queued
+from tests.poseidon.queues.test_known_queues import Stage, kueue, priority_of, queued
 
 
 def tasks_told(stage: Stage) -> list[str]:

@@ -24,7 +24,7 @@ from poseidon.lifecycle.placements import parts_of
 from poseidon.queues.options import QueueOptions
 from tests.poseidon.bridge.objects import node, present
 from tests.poseidon.queues.objects import LABEL, cluster_queue, flavor, local_queue, quotas
-from tests.poseidon.queues.test_book import uid_of
+from tests.poseidon.queues.test_known_queues import uid_of
 
 NAMESPACE = "shop"
 

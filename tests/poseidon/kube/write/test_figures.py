@@ -16,7 +16,7 @@ FIGURES = {
     "poseidon.kube.write.binder:ConcurrencyOptions.period_seconds": 0.5,
     "poseidon.kube.write.binder:ConcurrencyOptions.shrink": 0.7,
     "poseidon.kube.write.binder:ConcurrencyOptions.worth": 0.05,
-    "poseidon.kube.write.claim_writer:_AT_A_TIME": 16,
+    "poseidon.kube.write.volume_claim_writer:_AT_A_TIME": 16,
     "poseidon.kube.write.device_claim_writer:DeviceClaimWrite.read_first": False,
     "poseidon.kube.write.device_claim_writer:WriteEnd.unsure": False,
     "poseidon.kube.write.device_claim_writer:_AT_A_TIME": 64,

@@ -11,7 +11,6 @@ from poseidon.kube.api.metadata import Condition, PodRef
 from poseidon.kube.api.pod_groups import PodGroupStatus
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from poseidon.kube.write.claim_writer import GiveVolume, SelectNode, patch_of
 from poseidon.kube.write.evictor import is_budget_refusal
 from poseidon.kube.write.patch_writer import (
     ConfigMapWrite,
@@ -23,6 +22,7 @@ from poseidon.kube.write.patch_writer import (
     QueueStatusWrite,
     merge_writes,
 )
+from poseidon.kube.write.volume_claim_writer import GiveVolume, SelectNode, patch_of
 from poseidon.kube.write.write_retries import RetryOptions, WriteBehindOptions, outrun
 
 POD = PodRef("u", "ns", "p")

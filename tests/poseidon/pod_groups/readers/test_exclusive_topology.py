@@ -10,7 +10,7 @@ import pytest
 from poseidon.kube.api.pods import Pod
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.readers.exclusive_topology import find_subgroup
-from poseidon.pod_rules.kept_terms import KeptTerm
+from poseidon.pod_rules.redundant_pod_affinity import KeptTerm
 from tests.poseidon.pod_groups.objects import owner
 
 JOB_SET = "alpha.jobset.sigs.k8s.io"

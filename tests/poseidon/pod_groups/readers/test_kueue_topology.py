@@ -10,7 +10,7 @@ from poseidon.group_trees.spec.constraints import LevelRule
 from poseidon.kube.api.other_projects.kueue_topology import TopologyLevels
 from poseidon.kube.api.pod_groups import OwnedPods
 from poseidon.pod_groups.demands import Demand
-from poseidon.pod_groups.membership import MemberPart
+from poseidon.pod_groups.group_names import MemberPart
 from poseidon.pod_groups.readers.kueue_topology import list_stated_pods, read_topology_demand
 from poseidon.pod_groups.topology_annotations import (
     PREFERRED,

@@ -14,8 +14,8 @@ from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import load_manifests
 from poseidon.offline.plan import make_plan
 from poseidon.pod_groups.group import Group
+from poseidon.pod_groups.group_names import KAI_POD_GROUP, POD_GANG
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import KAI_POD_GROUP, POD_GANG
 
 RACK = {"requiredTopologyLevel": "rack"}
 PACK = {"packConstraint": {"required": "rack"}}

@@ -12,8 +12,8 @@ from poseidon.kube.api.other_projects.hyper_nodes import NO_TIERS, Tiers
 from poseidon.kube.api.pod_groups import VolcanoPodGroup
 from poseidon.kube.api.pods import Pod
 from poseidon.pod_groups.group import Group
+from poseidon.pod_groups.group_names import VOLCANO_POD_GROUP
 from poseidon.pod_groups.groups import Groups
-from poseidon.pod_groups.membership import VOLCANO_POD_GROUP
 from tests.poseidon.pod_groups.test_composites import count_calls
 
 ONE, TWO, THREE = (f"topology.volcano.sh/tier-{tier}" for tier in (1, 2, 3))

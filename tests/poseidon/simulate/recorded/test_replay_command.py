@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from poseidon.cli import main
 from poseidon.recording.recorder import StreamRecorder
-from poseidon.recording.segments import SegmentWriter
+from poseidon.recording.recording_files import SegmentWriter
 from tests.poseidon.recording.streams import DrawnStream
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from poseidon.cli import main
 from poseidon.embedding import load_configuration
 from poseidon.recording.recorder import StreamRecorder
-from poseidon.recording.segments import SegmentWriter, read_recording
+from poseidon.recording.recording_files import SegmentWriter, read_recording
 from poseidon.simulate.recorded.history import RecordedHistory, read_history
 from poseidon.simulate.recorded.what_if import OTHERS, compare_with_history, follow_history
 from poseidon.simulate.tasks import TaskProgress

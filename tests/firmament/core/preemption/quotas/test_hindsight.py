@@ -84,4 +84,4 @@ def test_nobody_leaves_in_vain_by_a_judge_that_shares_no_code(seed: int):
     case = draw_case(seed)
     found = decide_here(case)
     assert len(found.comes) > 1
-    assert list_faults(msgspec.structs.replace(case.pose(), decisions={"here": found}), found) == []
+    assert list_faults(msgspec.structs.replace(case.make_case(), decisions={"here": found}), found) == []

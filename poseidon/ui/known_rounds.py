@@ -16,7 +16,7 @@ MOST_ROUNDS, MOST_FLOWS = 200, 20
 _COUNTS = ("machines", "tasks", "classes", "arcs", "placed", "pending")
 
 
-class RoundBook:
+class KnownRounds:
     """Summaries and flows of rounds, by the round's number."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.hostile.pods import SHAPES, Room, hostile_pod
 from firmament.wire import classes as solver
 from poseidon.kube.api.pods import Pod
-from poseidon.pod_rules.limits import LIMITS
+from poseidon.pod_rules.rule_limits import LIMITS
 from poseidon.pods.classes import ClassTable
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.cluster import pod as api_pod

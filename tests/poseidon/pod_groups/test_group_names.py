@@ -9,7 +9,7 @@ import pytest
 
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pods import Pod
-from poseidon.pod_groups.membership import (
+from poseidon.pod_groups.group_names import (
     NO_PART,
     DomainTerms,
     MemberPart,
@@ -34,7 +34,7 @@ from poseidon.pod_groups.readers.exclusive_topology import (
     read_domain_part,
     read_leader_worker_demand,
 )
-from poseidon.pod_rules.kept_terms import KeptTerm
+from poseidon.pod_rules.redundant_pod_affinity import KeptTerm
 
 LWS = "leaderworkerset.sigs.k8s.io"
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.bridge.held_actions import KEPT_SECONDS, HeldActions
+from poseidon.bridge.standby_actions import KEPT_SECONDS, HeldActions
 from poseidon.kube.api.devices import ResourceClaim
 from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.metadata import Condition, ObjectRef, PodRef
 from poseidon.kube.api.pod_groups import PodGroupStatus
-from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.patch_writer import (
     ConfigMapWrite,
@@ -20,6 +19,7 @@ from poseidon.kube.write.patch_writer import (
     QueueStatusWrite,
 )
 from poseidon.kube.write.suspension_writer import SuspensionWrite
+from poseidon.kube.write.volume_claim_writer import GiveVolume, SelectNode
 from poseidon.lifecycle.actions import (
     Action,
     AnnounceGroup,

@@ -10,7 +10,7 @@ from poseidon.devices.known_pods import is_older
 from poseidon.kube.api.devices import Json, ResourceClaim
 
 
-class ClaimBook:
+class KnownClaims:
     """Device claims by ``namespace/name``."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ class Stage(NamedTuple):
         return [first for first, *_ in found]
 
 
-class ToldWay:
+class DocumentedWay:
     """What stands under a heading."""
 
     def __init__(self, heading: str) -> None:

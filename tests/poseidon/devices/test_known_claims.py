@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poseidon.devices.claim_book import ClaimBook
+from poseidon.devices.known_claims import KnownClaims
 from tests.poseidon.devices.objects import allocation, claim
 
 KEY = "default/c"
@@ -14,7 +14,7 @@ def expected():
 
 
 def test_an_older_version_of_the_same_claim_is_not_taken():
-    book = ClaimBook()
+    book = KnownClaims()
     assert book.put("u", claim("c", version="5")) == KEY
     assert book.put("u", claim("c", version="4", given=allocation("a"))) == ""
     assert (found := book.get(KEY)) is not None
@@ -27,7 +27,7 @@ def test_an_older_version_of_the_same_claim_is_not_taken():
 
 
 def test_another_claim_of_the_name_is_taken_whatever_its_version():
-    book = ClaimBook()
+    book = KnownClaims()
     book.put("u", claim("c", version="5", uid="u"))
     assert book.put("v", claim("c", version="1", uid="v")) == KEY
     assert book.remove("u") == ""
@@ -37,7 +37,7 @@ def test_another_claim_of_the_name_is_taken_whatever_its_version():
 
 
 def test_a_claim_that_is_gone_is_forgotten():
-    book = ClaimBook()
+    book = KnownClaims()
     book.put("u", claim("c"))
     assert book.remove("unknown") == ""
     assert book.remove("u") == KEY
@@ -45,7 +45,7 @@ def test_a_claim_that_is_gone_is_forgotten():
 
 
 def test_an_expected_claim_stands_until_there_is_one_and_again_when_it_is_gone():
-    book = ClaimBook()
+    book = KnownClaims()
     assert book.expect(KEY, expected(), REPORT)
     assert not book.expect(KEY, expected(), REPORT)
     assert book.find_report(KEY) == REPORT
@@ -60,7 +60,7 @@ def test_an_expected_claim_stands_until_there_is_one_and_again_when_it_is_gone()
 
 
 def test_what_is_no_longer_expected_is_gone_only_if_it_was_not_created():
-    book = ClaimBook()
+    book = KnownClaims()
     book.expect(KEY, expected(), REPORT)
     assert book.forget(KEY)
     assert KEY not in book

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from poseidon.queues.book import QueueBook
+from poseidon.queues.known_queues import KnownQueues
 from poseidon.queues.model import UNLIMITED
 from poseidon.queues.statuses import QueueStatuses, WorkloadCounts
 
@@ -41,7 +41,7 @@ class QueueFigures(NamedTuple):
 class FigureKeeper:
     """The figures of queues, which may be read from any thread; ``clock`` is monotonic."""
 
-    def __init__(self, book: QueueBook, statuses: QueueStatuses, clock: Callable[[], float]) -> None:
+    def __init__(self, book: KnownQueues, statuses: QueueStatuses, clock: Callable[[], float]) -> None:
         self._book = book
         self._statuses = statuses
         self._clock = clock

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from benchmarks.job_admission.workload import RUNTIME, Play, Stream
+from benchmarks.job_admission.workload import RUNTIME, JobSchedule, Stream
 from benchmarks.judge.api import Api
 from benchmarks.judge.random_cluster.objects import Object
 from benchmarks.processes.parts.raw_watch import follow_objects
@@ -20,7 +20,7 @@ _TYPE = {"apiVersion": "batch/v1", "kind": "Job"}
 """What objects of a list and of a watch leave out."""
 
 
-class Player:
+class SimulatedJobs:
     """Creates Jobs, follows their changes, and ends them.
 
     ``clock`` gives seconds; ``api`` and ``transport`` are of the same API server.
@@ -44,9 +44,9 @@ class Player:
         """Seconds from the creation of each Job to its first admission."""
         return [times[0] - self._created[key] for key, times in self.admitted.items()]
 
-    def begin(self, play: Play) -> None:
+    def begin(self, schedule: JobSchedule) -> None:
         """Begin to create the Jobs, each at its time."""
-        self._tasks += [asyncio.create_task(self._create(stream)) for stream in play.streams]
+        self._tasks += [asyncio.create_task(self._create(stream)) for stream in schedule.streams]
 
     def check(self) -> None:
         """Raise the ``KubeError`` because of which Jobs are not created, followed or ended any more."""
@@ -117,10 +117,12 @@ def _now() -> str:
 
 
 @asynccontextmanager
-async def playing(transport: Transport, api: Api, clock: Callable[[], float]) -> AsyncGenerator[Player]:
-    """Provide a player that follows the Jobs until the context ends."""
-    player = Player(transport, api, clock)
+async def simulate_jobs(
+    transport: Transport, api: Api, clock: Callable[[], float]
+) -> AsyncGenerator[SimulatedJobs]:
+    """Provide simulated Jobs that follow the Jobs until the context ends."""
+    jobs = SimulatedJobs(transport, api, clock)
     try:
-        yield player
+        yield jobs
     finally:
-        await player.stop()
+        await jobs.stop()

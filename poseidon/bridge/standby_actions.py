@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
-from poseidon.kube.write.claim_writer import GiveVolume, SelectNode
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.patch_writer import (
     ConfigMapWrite,
@@ -15,6 +14,7 @@ from poseidon.kube.write.patch_writer import (
     merge_writes,
 )
 from poseidon.kube.write.suspension_writer import SuspensionWrite
+from poseidon.kube.write.volume_claim_writer import GiveVolume, SelectNode
 from poseidon.lifecycle.actions import (
     Action,
     AnnounceGroup,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poseidon.nodes.machines import machine
-from poseidon.pods.containers import disks, image_name
+from poseidon.pods.host_ports_images_disks import disks, image_name
 from tests.poseidon.pods.builders import make_node, make_pod
 from tests.support.task_classes import class_content
 

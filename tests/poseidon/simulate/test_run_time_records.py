@@ -11,7 +11,7 @@ import yaml
 from poseidon.simulate.checkpoint import from_bytes, to_bytes
 from poseidon.simulate.engine import Simulation
 from poseidon.simulate.report import make_report
-from poseidon.simulate.run_time_records import ToldRuns
+from poseidon.simulate.run_time_records import RunTimeRecords
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.simulate.scenarios import begin, kind, pool, scenario
 
@@ -38,7 +38,7 @@ def read_runs(events: list[pb.Event]) -> dict[str, list[list[float]]]:
 
 def test_what_has_ended_is_told_by_kind(tmp_path: Path) -> None:
     kinds = begin_with(tmp_path, "lifetimes").kinds
-    told = ToldRuns("learnt", 1)
+    told = RunTimeRecords("learnt", 1)
     assert read_runs(told.take_ended(kinds, [(1, 512.0), (0, 4096.0)])) == {
         "batch": [[512.0, 1]],
         "service": [[4096.0, 1]],
@@ -48,7 +48,7 @@ def test_what_has_ended_is_told_by_kind(tmp_path: Path) -> None:
 
 def test_random_run_times_are_those_of_no_task(tmp_path: Path) -> None:
     kinds = begin_with(tmp_path, "lifetimes").kinds
-    told, again = (ToldRuns("random", 3) for _ in range(2))
+    told, again = (RunTimeRecords("random", 3) for _ in range(2))
     ended = [(1, 512.0), (1, 600.0)]
     ((seconds, count),) = read_runs(told.take_ended(kinds, ended))["batch"]
     assert count == 2

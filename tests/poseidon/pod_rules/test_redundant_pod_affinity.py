@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poseidon.pod_rules.kept_terms import KeptTerm, drop_kept_terms
+from poseidon.pod_rules.redundant_pod_affinity import KeptTerm, drop_kept_terms
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 KEPT = (KeptTerm(("group",), "zone"), KeptTerm(("subgroup",), "rack", apart=True))

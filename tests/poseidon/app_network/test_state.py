@@ -8,7 +8,7 @@ import pytest
 
 from poseidon.app_network.options import NetworkArguments, NetworkOptions
 from poseidon.app_network.spec.keys import ObjectKey
-from poseidon.app_network.state import NetworkBook
+from poseidon.app_network.state import NetworkState
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.other_projects.app_network import AppGroup, NetworkTopology
 from poseidon.kube.api.pods import Pod, PodSpec, PodStatus
@@ -38,9 +38,9 @@ def change(found: Any) -> Any:
 
 
 @pytest.fixture
-def book() -> NetworkBook:
+def book() -> NetworkState:
     """A book that has told all it knows."""
-    made = NetworkBook(NetworkOptions(), NetworkArguments(namespaces=("web", "app")))
+    made = NetworkState(NetworkOptions(), NetworkArguments(namespaces=("web", "app")))
     made.app_groups_changed([change(group())])
     made.topologies_changed([change(topology())])
     made.members.node_changed("n1", {REGION: "west"})
@@ -50,12 +50,12 @@ def book() -> NetworkBook:
     return made
 
 
-def told(book: NetworkBook) -> dict[tuple[str, str], bool]:
+def told(book: NetworkState) -> dict[tuple[str, str], bool]:
     """Return the records that are told, and whether they are of objects that are there."""
     return {(kind, name): payload is not None for kind, name, payload in book.take_records()}
 
 
-def run(book: NetworkBook, name: str, workload: str, node: str, app_group: str = "shop") -> None:
+def run(book: NetworkState, name: str, workload: str, node: str, app_group: str = "shop") -> None:
     labels = {"appgroup.diktyo.x-k8s.io": app_group, "appgroup.diktyo.x-k8s.io.workload": workload}
     metadata = ObjectMeta(name=name, namespace="web", uid=name, labels=labels)
     book.members.pod_changed(

@@ -6,7 +6,7 @@ import pytest
 
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pods import Pod
-from poseidon.pods.moves import parse_announced_move
+from poseidon.pods.move_annotations import parse_announced_move
 
 UNTIL = 1767225600.0  # 2026-01-01T00:00:00Z
 

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from poseidon.lifecycle.actions import Action, AnnounceUnschedulable
-from poseidon.lifecycle.failed_scheduling import (
+from poseidon.lifecycle.failed_scheduling_timing import (
     MESSAGE,
     OUTAGE_SECONDS,
     AnnouncementOptions,

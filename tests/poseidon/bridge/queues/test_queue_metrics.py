@@ -7,9 +7,9 @@ from typing import cast
 
 from prometheus_client import CollectorRegistry
 
-from poseidon.bridge.queues import queue_figures
-from poseidon.bridge.queues.queue_figures import OTHERS, FigureKeeper, QueueCollector, QueueFigures
-from poseidon.queues.book import QueueBook
+from poseidon.bridge.queues import queue_metrics
+from poseidon.bridge.queues.queue_metrics import OTHERS, FigureKeeper, QueueCollector, QueueFigures
+from poseidon.queues.known_queues import KnownQueues
 from poseidon.queues.model import UNLIMITED
 from poseidon.queues.statuses import QueueStatuses, WorkloadCounts
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -25,7 +25,7 @@ QUEUES = (
 
 
 def figures_of(cluster: JobCluster) -> QueueFigures:
-    cluster.now += queue_figures.REFRESH_SECONDS
+    cluster.now += queue_metrics.REFRESH_SECONDS
     cluster.state.expire()
     cluster.act()
     assert cluster.state.queue_news is not None
@@ -75,7 +75,7 @@ def test_figures_are_looked_up_now_and_then_only():
 
 
 def test_beyond_a_number_of_names_queues_are_counted_together(monkeypatch):
-    monkeypatch.setattr(queue_figures, "MOST_QUEUES", 1)
+    monkeypatch.setattr(queue_metrics, "MOST_QUEUES", 1)
     found = figures_of(JobCluster(queues=QUEUES))
     assert set(found.workloads) == {"ClusterQueue/a", OTHERS}
     assert found.nominal[OTHERS, "default", "cpu"] == 4
@@ -106,7 +106,7 @@ def test_figures_are_looked_up_again_once_they_are_old():
     former = figures_of(cluster)
     assert cluster.state.queue_news is not None
     figures = cluster.state.queue_news.figures
-    cluster.now += queue_figures.REFRESH_SECONDS - 0.5
+    cluster.now += queue_metrics.REFRESH_SECONDS - 0.5
     figures.refresh()
     assert figures.latest is former
     cluster.now += 0.5
@@ -160,9 +160,9 @@ class Books:
 
 
 def test_figures_of_queues_without_names_of_their_own_are_added_up(monkeypatch):
-    monkeypatch.setattr(queue_figures, "MOST_QUEUES", 1)
+    monkeypatch.setattr(queue_metrics, "MOST_QUEUES", 1)
     books = Books()
-    keeper = FigureKeeper(cast(QueueBook, books), cast(QueueStatuses, books), lambda: 0.0)
+    keeper = FigureKeeper(cast(KnownQueues, books), cast(QueueStatuses, books), lambda: 0.0)
     keeper.refresh()
     assert keeper.latest == QueueFigures(
         {"a": WorkloadCounts(1, 2), OTHERS: WorkloadCounts(8, 10)},

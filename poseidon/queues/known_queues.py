@@ -16,7 +16,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 from poseidon.namespaces import labels_of
-from poseidon.pod_groups.membership import Membership, ObjectKey, kueue_group
+from poseidon.pod_groups.group_names import Membership, ObjectKey, kueue_group
 from poseidon.pod_rules.given_tolerations import GivenTolerations
 from poseidon.queues.flavor_tolerations import list_given
 from poseidon.queues.model import (
@@ -42,12 +42,12 @@ from poseidon.queues.queue_names import (
     QueueReference,
     read_claimant,
 )
-from poseidon.queues.queue_objects import NOTHING, SHELVES, KueueShelf, NamedQuota, Shelf
+from poseidon.queues.queue_objects import NOTHING, SHELVES, KueueQueues, NamedQuota, ProjectQueues
 
 _log = logging.getLogger(__name__)
 
 
-class QueueBook:
+class KnownQueues:
     """The queues of the projects that ``options`` name, and their pods; ``records`` sends the quotas to the solver.
 
     Changes of objects take effect with ``settle``. If the objects of a project cannot be read, ``quarantine`` records
@@ -59,7 +59,7 @@ class QueueBook:
         self._records = records
         self._quarantine = quarantine
         self._enforced = tuple(source for source in options.source if options.enforces(source))
-        self._shelves: dict[QueueSource, Shelf] = {
+        self._shelves: dict[QueueSource, ProjectQueues] = {
             source: SHELVES[source](options) for source in options.source if source in SHELVES
         }
         self.trees: dict[QueueSource, QuotaTrees] = {source: QuotaTrees() for source in self._shelves}
@@ -145,7 +145,7 @@ class QueueBook:
 
     def _list_priorities(self) -> Mapping[str, int]:
         shelf = self._shelves.get("kueue")
-        return shelf.priorities if isinstance(shelf, KueueShelf) else {}
+        return shelf.priorities if isinstance(shelf, KueueQueues) else {}
 
     def find_gang(self, uid: str, pod: Pod) -> Membership | None:
         """Return the gang of a pod in a Kueue queue: by Kueue's labels, else the workload; None for other pods."""
@@ -237,7 +237,7 @@ class QueueBook:
     def list_local_queues(self, cluster_queue: str) -> list[LocalQueue]:
         """Return the LocalQueues of a ClusterQueue."""
         shelf = self._shelves.get("kueue")
-        return shelf.local_queues.get(cluster_queue, []) if isinstance(shelf, KueueShelf) else []
+        return shelf.local_queues.get(cluster_queue, []) if isinstance(shelf, KueueQueues) else []
 
     def forget_pod(self, uid: str) -> None:
         """Remove a pod; unknown pods are ignored."""
@@ -326,7 +326,7 @@ class QueueBook:
         for source in unread:
             with self._quarantine.attempt("queues", source):
                 self.trees[source] = self._shelves[source].read_quotas()
-        self._tell_records()
+        self._set_records()
         ranked = self.priorities.take_found()
         self._moved.update(dict.fromkeys(ranked))
         self._regrouped.update(dict.fromkeys(ranked))
@@ -341,7 +341,7 @@ class QueueBook:
     def assume(self, quota: QuotaNode) -> None:
         """Replace the quota of the same name by this one, until objects of its project change."""
         self.quotas = {**self.quotas, quota.name: quota}
-        self._records.tell(QUOTA_RECORD, quota.name, quota.payload())
+        self._records.set_record(QUOTA_RECORD, quota.name, quota.payload())
 
     def take_moved(self) -> list[str]:
         """Return the pods whose queue has changed since the last call, or whose queue stands for another quota now."""
@@ -357,7 +357,7 @@ class QueueBook:
             for name, text in tree.ignored.items():
                 yield f"{name.replace('/', ' ')}: {text}"
 
-    def _tell_records(self) -> None:
+    def _set_records(self) -> None:
         trees = [self.trees[source] for source in self._enforced if source in self.trees]
         quotas = {quota.name: quota for tree in trees for quota in tree.quotas}
         flavors = {flavor.name: flavor for tree in trees for flavor in tree.flavors}
@@ -367,10 +367,10 @@ class QueueBook:
             (QUOTA_RECORD, self.quotas, quotas),
         ):
             for name in former.keys() - now.keys():
-                self._records.tell(kind, name, None)
+                self._records.set_record(kind, name, None)
             for name, each in now.items():
                 if former.get(name) != each:
-                    self._records.tell(kind, name, each.payload())
+                    self._records.set_record(kind, name, each.payload())
         self._flavors, self.quotas = flavors, quotas
         topologies = dict(iterate_topologies(quotas.values(), flavors))
         self._topologies_moved |= topologies != self._topologies

@@ -38,8 +38,7 @@ from poseidon.pod_groups.demands import (
     read_workload_demand,
     share_problem,
 )
-from poseidon.pod_groups.koordinator import gang_terms, list_bundled_gangs
-from poseidon.pod_groups.membership import (
+from poseidon.pod_groups.group_names import (
     BUNDLE,
     COMPOSITE_POD_GROUP,
     GROUPS_BY_DOMAIN,
@@ -55,6 +54,7 @@ from poseidon.pod_groups.membership import (
     ObjectKey,
     make_bundle,
 )
+from poseidon.pod_groups.koordinator import gang_terms, list_bundled_gangs
 from poseidon.pod_groups.readers.exclusive_topology import (
     read_demand_by_domain,
     read_exclusive_job_demand,

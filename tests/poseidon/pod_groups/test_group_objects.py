@@ -14,7 +14,7 @@ from poseidon.kube.api.pod_groups import (
     NativePodGroup,
     NativePodGroupSpec,
 )
-from poseidon.pod_groups.membership import (
+from poseidon.pod_groups.group_names import (
     COMPOSITE_POD_GROUP,
     NATIVE_POD_GROUP,
     POD_GROUP,
@@ -23,7 +23,7 @@ from poseidon.pod_groups.membership import (
     Membership,
     ObjectKey,
 )
-from poseidon.pod_groups.sources import Sources
+from poseidon.pod_groups.group_objects import Sources
 from tests.poseidon.group_trees.objects import group_map
 from tests.poseidon.pod_groups.objects import native, owner, pod_group, workload
 

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from poseidon.metrics_sources.samples import SampleBook
+from poseidon.metrics_sources.samples import LatestSamples
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.effort import examples
 
@@ -24,17 +24,17 @@ def told(events: list[pb.Event]) -> list[tuple[str, float]]:
 
 
 def test_samples_are_told_once_and_on_every_new_stream():
-    book = SampleBook(SOURCES)
+    book = LatestSamples(SOURCES)
     book.put("first", sample("n1", 100.0))
     book.put("first", sample("n1", 160.0))
     assert told(book.take_events(lambda _: True)) == [("n1", 160.0)]
     assert book.take_events(lambda _: True) == []
-    book.forget_told()
+    book.forget_sent()
     assert told(book.take_events(lambda _: True)) == [("n1", 160.0)]
 
 
 def test_samples_wait_for_their_node():
-    book = SampleBook(SOURCES)
+    book = LatestSamples(SOURCES)
     book.put("first", sample("n1", 100.0))
     assert book.take_events(lambda _: False) == []
     book.mark("n1")
@@ -42,7 +42,7 @@ def test_samples_wait_for_their_node():
 
 
 def test_a_sample_that_is_gone_is_taken_back():
-    book = SampleBook(SOURCES)
+    book = LatestSamples(SOURCES)
     book.put("first", sample("n1", 100.0))
     book.take_events(lambda _: True)
     book.remove("first", "n1")
@@ -52,7 +52,7 @@ def test_a_sample_that_is_gone_is_taken_back():
 
 
 def test_the_preferred_source_counts_until_it_has_evidently_stopped():
-    book = SampleBook(SOURCES)
+    book = LatestSamples(SOURCES)
     book.put("second", sample("n1", 100.0, interval=15.0))
     assert told(book.take_events(lambda _: True)) == [("n1", 100.0)]
     book.put("first", sample("n1", 40.0))
@@ -72,7 +72,7 @@ class Telling(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.book = SampleBook(SOURCES)
+        self.book = LatestSamples(SOURCES)
         self.given: dict[tuple[str, str], pb.MachineSample] = {}
         self.machines: set[str] = set()
         self.solver: dict[str, pb.MachineSample] = {}
@@ -103,7 +103,7 @@ class Telling(RuleBasedStateMachine):
     @rule()
     def new_stream(self) -> None:
         self.solver.clear()
-        self.book.forget_told()
+        self.book.forget_sent()
 
     @invariant()
     def the_solver_knows_what_counts(self) -> None:

@@ -13,7 +13,7 @@ import pytest
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
-from poseidon.kube.write.claim_writer import ClaimWriter, GiveVolume, SelectNode
+from poseidon.kube.write.volume_claim_writer import ClaimWriter, GiveVolume, SelectNode
 from poseidon.kube.write.write_retries import RetryOptions
 from tests.poseidon.kube.scripted_api import json, scripted, status
 from tests.support.waiting import until
