@@ -124,7 +124,7 @@ def listed(
 ) -> tuple[list[DivisionChoice], bool]:
     """All choices, and whether they are complete."""
     made = DivisionChoices(rule, members, binds_held=binds_held)
-    found = []
+    found: list[DivisionChoice] = []
     while (choice := made.get(len(found))) is not None:
         found.append(choice)
     assert made.get(len(found) + 5) is None

@@ -11,13 +11,22 @@ import pytest
 
 from cost_models.interface import Int64
 from firmament.core.tree_solver.nested.pattern_search import Effort
-from firmament.core.tree_solver.nested.room import ENDLESS, MANY, NestedRoom
+from firmament.core.tree_solver.nested.room import ENDLESS, MANY, NestedRoom, PlaceCost
 from firmament.core.tree_solver.nested.task_packing import Booked, TaskPacking
 from tests.support.effort import examples
 
 
 def ints(*numbers: int) -> Int64:
     return np.array(numbers, dtype=np.int64)
+
+
+def price(own: Int64) -> PlaceCost:
+    """What a task costs on each machine."""
+
+    def cost(machines: Int64) -> Int64:
+        return own[machines]
+
+    return cost
 
 
 def room(
@@ -34,7 +43,7 @@ def room(
         np.array(free, dtype=np.int64),
         np.array(requests, dtype=np.int64),
         np.array(most or [[99] * machines] * len(requests), dtype=np.int64),
-        [lambda rows, own=each: own[rows] for each in costs],
+        [price(each) for each in costs],
         resources,
     )
 
