@@ -1,9 +1,9 @@
 """Finds a cheapest flow for the waiting tasks of a pass.
 
 A small network is solved with all its arcs. A larger network starts with a few promising arcs (columns). Column
-generation then prices the arcs that were left out, and adds those that would lower the cost, until none would. After
-the first solve, ``primal_dual_repair`` repairs the flow in place if few arcs contradict the node prices. If many arcs
-contradict them, the solver solves the wider network anew.
+generation then computes the reduced costs of the arcs that were left out, and adds those that would lower the cost,
+until none would. After the first solve, ``primal_dual_repair`` repairs the flow in place if few arcs contradict the
+node prices. If many arcs contradict them, the solver solves the wider network anew.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ from firmament.solvers.base import FlowSolution, Solver, SolverTimeoutError
 class GenerationOptions:
     """How many columns a network has at first, and how many are added later.
 
-    A class of n tasks starts with n / 2 + base columns. Its base is its share of ``base_total``, or one column per
-    ``machines_each`` likely machines if that is more, within ``base_least`` .. ``base_most``.
+    A class of n tasks starts with n / 2 + base columns. The base is the class's share of ``base_total``, or one
+    column per ``machines_each`` likely machines if that is more; it is limited to ``base_least`` .. ``base_most``.
+    ``base_most``.
     """
 
     whole: int = 12_000
@@ -58,12 +59,13 @@ class GenerationOptions:
     The more alike machines there are, the less certain it is which of them the class will use.
     """
     samples: float = 1.0
-    """Number of columns that are sampled per task and direction, so about twice this number per task."""
+    """Number of columns sampled per task in each direction, so about twice this number per task."""
     samples_each: float = 5.0
     """Columns per class that are sampled in addition to those per task."""
     samples_most: float = 8.0
-    """Most samples per task and direction. This most is taken if a lower rate would sample fewer than ``sampled``
-    columns.
+    """Most samples per task and direction.
+
+    This limit applies if a lower rate would sample fewer than ``sampled`` columns.
     """
     sampled: int = 12_000
     """Target for the number of columns that are sampled for all tasks together."""
@@ -266,7 +268,8 @@ class _Generation:
         unfilled, violations = missing.unfilled, missing.violations
         self._merged[unfilled] = 0  # each of the first steps of these machines gets its own arc
         if len(unfilled) and self._solves > 1:
-            self._merged[:] = 0  # the estimate was wrong everywhere; unmerging bit by bit takes many solves
+            # the estimate was wrong everywhere; splitting merged steps a few at a time would take many solves
+            self._merged[:] = 0
         wider, carried = self._wider(flow.network, flow.flows, violations, rebuilt=len(unfilled) > 0)
         try:
             found = self._patch(wider, carried, missing.full) or self._solve(wider)
@@ -278,9 +281,10 @@ class _Generation:
     def _first(self) -> _SolvedNetwork:
         """Return the first network with an optimal flow, and the flow's prices if it has any.
 
-        Tasks that could not follow the expected prices lack arcs to the machines meant for them. At the true costs, all
-        prices are then far off, and nearly every left-out arc seems to violate. At costs that are cut off, only the
-        missing arcs violate the prices. So these arcs are added, and the flow is repaired.
+        Tasks cannot follow the expected prices if the network lacks arcs to the machines meant for them. At the true
+        costs, all prices are then far off, and nearly every left-out arc seems to violate. At costs that are cut off,
+        only the missing arcs violate the prices. The missing arcs are therefore added at the costs that are cut off,
+        and the flow is repaired.
         """
         network = self._network()
         near = solve_at_truncated_costs(

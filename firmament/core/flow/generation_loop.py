@@ -14,7 +14,7 @@ class PricedFlow(Protocol):
 
     @property
     def prices(self) -> object | None:
-        """Node prices that prove the flow optimal in its network; None if there are no such prices."""
+        """Node prices that prove the flow optimal in its network; None if no prices prove that."""
 
 
 Flow = TypeVar("Flow", bound=PricedFlow)

@@ -13,15 +13,16 @@ from cost_models.interface import Float64, Int64
 
 # --- Heights: what cost models charge for the use of a machine, as a sum over tasks of different sizes.
 #
-# A flow counts tasks: the k-th task of a round on a machine costs more than the one before by the mean task's size g,
-# whatever sizes the tasks have. But use is a sum of sizes. A model may state its figure as a height, which each task
-# raises by its size (``cost_models.api.assessment.Heights``). Then all tasks on a machine together cost
+# A flow counts tasks. Whatever sizes tasks have, the k-th task of a round on a machine costs more than the task
+# before it by g, the mean task's size. But the use of a machine is a sum of the sizes of its tasks. A model may state
+# its figure as a height, which each task raises by its size (``cost_models.api.assessment.Heights``). All tasks on a
+# machine together then cost
 #
 #     ((x + S)^2 - x^2) / 2 g + S / 2        x: the height before the round, S: the sum of sizes
 #
 # The height is the charge for one more task of mean size, so each part of a size is charged the height at which it
-# lies. If all tasks have the mean size, the sum is what the network charges: n x + g n (n + 1) / 2. All of these are in
-# hundredths of a point.
+# lies. If all tasks have the mean size, the sum is what the network charges: n x + g n (n + 1) / 2. All amounts in
+# these formulas are in hundredths of a point.
 
 
 @dataclass(frozen=True, slots=True)

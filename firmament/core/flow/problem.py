@@ -48,7 +48,7 @@ class PlacementProblem:
     shape: Int64
     """int64[C], row of each class in the shape arrays."""
     requests: Int64
-    """int64[S, K], requests of one task."""
+    """int64[S, K], what one task of each shape requests."""
     feasible: Bool
     """bool[S, M], machines where a shape may go by all rules except capacity."""
     cost: Int32

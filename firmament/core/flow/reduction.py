@@ -6,18 +6,18 @@ with tasks of equal requests are one class of the network, too. The places that 
 first to whole gangs, in their order, then to other tasks, in order of wait, then of class.
 
 *Dominance*: a handful of tasks needs a handful of machines. Let T tasks wait in all. Of the machines that a class may
-use, take the T on which its first task costs least. Suppose that a flow puts a task of the class on any other machine.
-Then one of these T machines is empty, since at most T - 1 tasks are elsewhere, and the task costs no more on the empty
-machine. So some optimal flow uses only these machines, whatever the penalties. The network with the T cheapest machines
-of each class has the same optimum as the full network.
+use, take the T on which its first task costs least. Suppose that a flow puts a task of the class on any other
+machine. Otherwise, one of the T cheapest machines would be empty, since at most T - 1 tasks are elsewhere, and the
+task costs no more there. Some optimal flow therefore uses only these T machines, whatever the penalties. The network
+with the T cheapest machines of each class has the same optimum as the full network.
 
-*Symmetry*: on a fresh cluster, ten thousand machines may be identical. Then all of their arcs have the same cost, the
-optimum has countless forms, and column generation would spend its time on ties. Machines with equal capacity, costs,
-rules and crowding for every waiting shape are merged into a *group*. The k-th task of a group of g machines costs what
-the (k // g)-th costs on one of them. By symmetry, the merged network has the same optimum. Its flow is divided among
-the members in turn, so that they fill evenly.
+*Symmetry*: on a fresh cluster, ten thousand machines may be identical. All arcs of identical machines have the same
+cost, so the optimum has countless forms, and column generation would spend its time on ties. Machines with equal
+capacity, costs, rules and crowding for every waiting shape are merged into a *group*. On a group of g machines, the
+k-th task costs what the (k // g)-th task costs on one of them. By symmetry, the network with merged groups has the
+same optimum. The flow of a merged group is divided among its members in turn, so that they fill evenly.
 
-None of these reductions is made where machines share limits.
+Classes and machines are merged or dropped only where machines do not share limits.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class MergedClasses:
         left = placed.count_per_class(self.problem.classes)
         share = np.zeros(self.whole.classes, dtype=np.int64)
         served = np.zeros(len(self.whole.gang_need) + 1, dtype=np.bool_)
-        served[-1] = True  # classes without a gang
+        served[-1] = True  # index -1: classes without a gang
         for gang, members in _gangs(self.whole):
             served[gang] = self._serve(members, int(self.whole.gang_need[gang]), share, left)
         gang_of = self.whole.gang if len(self.whole.gang) else np.full(self.whole.classes, -1)
@@ -104,7 +104,7 @@ class MergedClasses:
         """Return the first ``share`` (int64[C]) places of each class's merged class, sorted by class and machine."""
         classes = np.argsort(self.merged, kind="stable")
         first = classes[np.searchsorted(self.merged[classes], np.arange(self.problem.classes))]
-        # ``undivided``: merged classes whose first class gets all places.
+        # ``undivided``: merged classes of which one class gets all places.
         undivided = share[first] == placed.count_per_class(self.problem.classes)
         at_once = undivided[placed.cls]
         theirs = placed.select(at_once)
@@ -120,8 +120,8 @@ class MergedClasses:
     def _place_singly(self, placed: Assignments, share: Int64, classes: Int64) -> Assignments:
         """Return the places as single tasks of classes; ``classes``: int64[C], sorted by merged class.
 
-        A merged class gives its machines' places out in turn, one per machine, so that each class gets as many machines
-        as possible.
+        A merged class gives out the places of its machines in turn, one per machine, so that each class gets as many
+        machines as possible.
         """
         tasks = placed.tasks()
         bundle, machine = tasks.cls, tasks.machine
@@ -196,8 +196,8 @@ class AlikeMachines:
     def distribute(self, merged: Assignments) -> Assignments:
         """Divide the tasks placed on each group of equal machines among the group's machines.
 
-        The tasks of a group go to its members in turn, class after class. Members get equal numbers of a class, or
-        numbers that differ by one, so what fits the group fits each member.
+        The tasks of a group go to its members in turn, class after class. Members of a group of machines get equal
+        numbers of tasks of a class, or numbers that differ by one, so what fits the group fits each member.
         """
         order = np.argsort(merged.machine, kind="stable")
         cls = np.repeat(merged.cls[order], merged.count[order])
@@ -211,8 +211,9 @@ class AlikeMachines:
 def narrow(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -> AlikeMachines | None:
     """Return the problem over only the machines that its tasks need, or None if leaving out machines saves nothing.
 
-    Each machine is its own group. ``fits`` maps each waiting shape to ``residual.fits(shape)``. Problems in which
-    machines share limits, and those with more than a handful of tasks, are not reduced.
+    In the result, each machine forms a group of its own. ``fits`` maps each waiting shape to
+    ``residual.fits(shape)``. Problems in which machines share limits, and those with more than a handful of tasks,
+    are not reduced.
     """
     problem = residual.problem
     waiting = int(residual.remaining.sum())
@@ -252,7 +253,7 @@ def merge_alike(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuni
         return None
     groups = marks.groups()
     if groups is None:
-        return None  # a collision of hashes: so rare that not merging is good enough
+        return None  # Hashes collided; that is so rare that the machines may stay unmerged.
     group, representative, size = groups
     if len(representative) > tuning.worthwhile * problem.machines:
         return None
@@ -297,7 +298,7 @@ def _find_cheapest_machines(
 ) -> Int64:
     """Return the rows of the ``most`` cheapest machines of each class, ascending.
 
-    Where machines cost the same, each class takes other machines.
+    Where machines cost the same, each class chooses machines that no class before it has chosen.
     """
     problem = residual.problem
     before = problem.crowd * residual.placed  # what the next task pays because of earlier passes

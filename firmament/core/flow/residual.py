@@ -1,6 +1,6 @@
 """Keeps what is left of a round's problem while tasks are placed: waiting tasks and free capacity.
 
-Also admits jointly what a flow proposes.
+Also admits proposals of a flow jointly: accepts those that fit together.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Residual:
     def __init__(self, problem: PlacementProblem) -> None:
         self.problem = problem
         self.remaining = problem.counts.copy()
-        self.free = problem.free.T.copy()  # a contiguous array of its own, also if there is one machine
+        self.free = problem.free.T.copy()  # A contiguous array of its own, even if there is only one machine.
         self.placed = np.zeros(problem.machines, dtype=np.int64)
         self.joint = [JointRoom.from_rows(rows) for rows in problem.joint]
         self.quotas = None if problem.quotas is None else QuotaRoom(problem.quotas)
@@ -75,7 +75,7 @@ class Residual:
 
     def fits_of(self, shapes: Iterable[int]) -> dict[int, Bool]:
         """Return ``fits`` for several shapes; an amount that several shapes request is compared only once."""
-        if self.problem.irrevocable:  # a ledger answers for one shape at a time
+        if self.problem.irrevocable:  # A ledger answers for one shape at a time.
             return {shape: self.fits(shape) for shape in shapes}
         limits = list(self.limits())
         enough: dict[tuple[int, int], Bool] = {}
@@ -246,7 +246,7 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
     shared = [joint for joint in residual.joint if joint.rows.shared]
     ledgers = [ledger for ledger in residual.ledgers if isinstance(ledger, SharedLedger) and ledger.shared]
     for turn in range(int(rank.max(initial=-1)) + 1):
-        # One proposal per machine and turn, so that proposals do not compete for a machine within a turn.
+        # Each machine admits one proposal per turn, so that proposals do not compete for a machine within a turn.
         this_turn = rank == turn
         turn_entries = ordered.select(this_turn)
         shapes = residual.problem.shape[turn_entries.cls]
@@ -268,8 +268,8 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
 def _in_order(residual: Residual, proposed: Assignments) -> tuple[Assignments, Int64]:
     """Return proposals ordered by machine, then by priority, longest wait (the oldest bucket with tasks), size, class.
 
-    Small tasks come before large ones, so that as many as possible stay where they are cheapest. Also returns int64[A]:
-    the position of each entry in the same order over all machines together.
+    Small tasks come before large ones, so that as many as possible stay where they are cheapest. The function also
+    returns int64[A]: the position of each entry if the entries of all machines were ordered together.
     """
     problem = residual.problem
     oldest = np.argmax(residual.remaining > 0, axis=1)

@@ -5,8 +5,8 @@ far above it will stay empty. Steps that will be filled are merged into one arc,
 out, which leaves a few steps per machine. The solved flow shows whether both decisions were right. A merged arc that is
 not full is unmerged, and a step that was left out is added if it would be cheaper than its machine's price.
 
-A solver that scales costs takes a phase for each factor in the largest cost. Relative to good prices, the costs of all
-arcs that matter are small; the other costs are cut off.
+A solver that scales costs takes a phase for each factor in the largest cost. Relative to good prices, the costs of
+all arcs that matter are small; higher and lower costs are cut off.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def solve_at_truncated_costs(
 ) -> CutOptimum:
     """Solve with costs relative to the expected prices, limited on both sides to some number of temperatures.
 
-    A limit from above never makes an arc dearer, and a limit from below never makes one cheaper. So take a flow that is
-    optimal at the limited costs. It is also optimal at the true costs if it leaves arcs limited from above empty and
-    fills arcs limited from below. Errors of the solver are raised.
+    A limit from above never makes an arc dearer, and a limit from below never makes one cheaper. Take a flow that is
+    optimal at the limited costs. A flow that is optimal at limited costs is also optimal at the true costs if it
+    leaves arcs limited from above empty and fills arcs limited from below. Errors of the solver are raised.
     """
     arcs = network.problem
     if not estimate.sharp or len(arcs.tails) < tuning.small:

@@ -1,13 +1,16 @@
-"""Defines the constants of the search for an optimal flow: one dataclass per algorithm. ``Means`` passes them on.
+"""Defines the constants of the search for an optimal flow: one dataclass per algorithm.
+
+The type ``Means`` carries these constants to the algorithms.
 
 No constant is part of a cost, and the certificate does not depend on any: other values give another flow of the same
 cost, or the same flow later. Limits of number formats, and block sizes that suit the processor's cache, are defined
 where they are used.
 
-How values were found: each was halved and doubled over 22 snapshots of 1 to 100,000 tasks and 10 to 500 classes (see
-docs/decisions/0018-what-pays.md). All flows stayed certified. If a field says nothing else, times stayed within noise,
-and the number of solves did so in 21 of 22 snapshots: only the order of magnitude matters. "Halved: 1.4" means that
-with half the value, the snapshot that suffered most took 1.4 times as long.
+How values were found: each value was halved and doubled over 22 snapshots of 1 to 100,000 tasks and 10 to 500 classes
+(see docs/decisions/0018-what-pays.md). All flows stayed certified. If a field says nothing else, halving and doubling
+changed times by no more than noise, and changed the number of solves in one of 22 snapshots at most: only the order
+of magnitude matters. "Halved: 1.4" means that with half the value, the slowest of the 22 snapshots took 1.4 times as
+long.
 
 *Typical step*: the median crowding step of the machines, in hundredths of a point. *Temperature*: a smoothing of
 prices, also in hundredths of a point.
@@ -41,7 +44,7 @@ class NewtonTuning:
     """Constants of Newton's method on the prices of the classes, see ``price_estimate/newton.py``."""
 
     coarse: tuple[Smoothing, ...] = (Smoothing(0.25, 1.0, 4, 0.01),)
-    """Stages of smoothing that are fine enough to show which machines some class wants."""
+    """Stages that are fine enough to tell which task wants which machine."""
     sharp: tuple[Smoothing, ...] = (*_ON_THE_WAY, Smoothing(0.02, 0.2, 6, 0.001))
     """Stages that are fine enough to tell which task wants which machine.
     The two stages before the last show how prices move as smoothing gets finer. Each temperature is half of the one
@@ -70,7 +73,7 @@ class NewtonTuning:
     Halved: 1.6.
     """
     damping: float = 1e-4
-    """Part by which the Hessian's diagonal is raised, so that prices stay finite where capacity is scarce."""
+    """The Hessian's diagonal is raised by this part, so that prices stay finite where capacity is scarce."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +119,19 @@ class PriceTuning:
     power_steps: int = 8
     """Steps of the power method that finds this order of shapes; the direction need not be exact."""
     enough: float = 0.98
-    """Prices are sharp if machines take this share of the tasks at them; otherwise they are wrong, or machines full."""
+    """Prices are sharp if machines take at least this share of the tasks at these prices.
+
+    Otherwise the prices are wrong, or machines are full.
+    """
     large: int = 20_000
     """From this many tasks on, prices are sharpened further.
-    The network then has many arcs, so further solves are expensive.
+
+    With this many tasks, the network has many arcs, so further solves are expensive.
     """
     many: int = 32
     """From this many shapes on, prices are sharpened further as well, if all shapes take part.
-    Then the errors of prices matter, not their range.
+
+    With that many shapes, the errors of prices matter, not their range.
     """
     least_doubt: float = 0.02
     """Prices found with a sample of the shapes never count as more exact than this part of a typical step."""
@@ -142,11 +150,13 @@ class PriceTuning:
     rare: int = 30
     """A shape that fits fewer machines of the sample gets no first price; it may then want all that it fits."""
     first_reach: float = 3.0
-    """After water-filling, machines stay if they charge at most this many typical steps more than the best offer.
+    """After water-filling, machines are kept that charge at most this many typical steps more than the best offer.
+
     Halved: 1.5, doubled: 1.6.
     """
     reach: float = 1.5
-    """After the first prices, machines stay if they charge at most this many typical steps more than the best offer.
+    """After the first prices, machines are kept that charge at most this many typical steps more than the best offer.
+
     Halved: 4.8, mean 1.3, more solves in 5 of 22.
     """
     bisections: int = 24
@@ -198,11 +208,15 @@ class RepairTuning:
     rounds: int = 40
     """Rounds of shortest paths after which a solve is the better choice; a dozen rounds repair nearly all flows."""
     looks_ahead_after: int = 8
-    """After this many rounds, the repair is given up if at its pace it would take more than ``rounds``.
+    """After this many rounds, the repair is given up if, at its speed so far, it would take more than ``rounds``.
+
     If it is never given up: 1.13 at 100,000 machines.
     """
     attempts: int = 4
-    """How often the repair starts. It restarts when paths would have led through arcs left out as too expensive."""
+    """How often the repair starts.
+
+    The repair restarts when paths would have led through arcs that were left out as too expensive.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,17 +76,18 @@ def network_cost(problem: PlacementProblem, placed: Assignments) -> int:
 
 # --- Lower bounds of a placement's cost.
 #
-# By linear-programming duality, the first flow bounds the cost of all tasks in its network. Its prices also bound the
-# cost of any other number of tasks per class: one task less lowers the bound by at most the price of its class. So a
-# round is compared with the flow for the tasks that it has placed, even if rules, gangs or admission left other tasks
-# pending.
+# By linear-programming duality, the first flow bounds the cost of all tasks in its network. The flow's prices also
+# bound the cost of any other number of tasks per class: one task less lowers the bound by at most the price of its
+# class. A round is therefore compared with the flow for the tasks that it has placed, even if rules, gangs or
+# admission left other tasks pending.
 
 
 def compute_gap(problem: PlacementProblem, placed: Placed, classes: Sequence[Sequence[int]] | None) -> float:
     """Return which share of the placed tasks' cost on arcs could be saved at most, ignoring rules: from 0 to 1.
 
-    ``classes``: for each class of the first flow, the problem's classes that it stands for; None: the class itself. The
-    gap is relative to the cost, as a ratio to the bound would grow without limit where the bound is small.
+    ``classes``: for each class of the first flow, the problem's classes that it stands for; None if each class stands
+    for itself. The gap is relative to the cost, as a ratio to the bound would grow without limit where the bound is
+    small.
     """
     whole, assignments = problem, placed.assignments
     if placed.about is not None:
@@ -109,7 +110,8 @@ def compute_gap(problem: PlacementProblem, placed: Placed, classes: Sequence[Seq
 def flow_bound(outcome: FlowOutcome, counts: Int64, classes: Sequence[Sequence[int]] | None) -> int:
     """Return a certified flow's lower bound of what ``counts`` tasks per class (int64[C]) cost on arcs, or 0.
 
-    ``classes``: for each class of the flow, the problem's classes that it stands for; None: the class itself.
+    ``classes``: for each class of the flow, the problem's classes that it stands for; None if each class stands for
+    itself.
     """
     network = outcome.solved
     if classes is None:

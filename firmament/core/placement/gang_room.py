@@ -1,8 +1,8 @@
 """Finds machines that a whole gang will fit on once the tasks expected to end there have ended.
 
-The solver then keeps these machines free for the gang, so the search looks for few machines that lack little. The
-search takes machines in the order of what each lacks per task of the gang, until the gang can be placed on them by all
-of its rules.
+The solver then keeps these machines free for the gang, so the search looks for few machines that lack little of what
+the gang needs. The search takes machines in the order of what each lacks per task of the gang, until the gang can be
+placed on them by all of its rules.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from firmament.core.placement.outcome import Means
 from firmament.core.placement.placing import place
 
 MOST_TRIES = 24
-"""Number of sets of machines tried for one gang; each is twice as large as the last, or half way between two."""
+"""Number of sets of machines tried for one gang.
+
+Each set is twice as large as the last one, or half way between two.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,8 @@ def _by_lack(problem: PlacementProblem, gang: int, search: RoomSearch) -> Int64:
         usable = problem.feasible[shape] & (units > 0)
         missing = np.maximum(units[:, None] * asked - np.maximum(problem.free[:, wanted], 0), 0)
         share = (missing / np.maximum(in_the_end[:, wanted], 1)).max(axis=1, initial=0.0)
-        # Of two machines that lack equally much per task, the one that takes more tasks leaves fewer machines to drain.
+        # Of two machines that lack equally much per task, the machine that takes more tasks comes first, as fewer
+        # machines must then be drained.
         lack = share * search.run / np.maximum(units, 1) - units * 1e-9
         least = np.where(usable, np.minimum(least, lack), least)
     order = np.argsort(least, kind="stable")

@@ -69,8 +69,8 @@ class GangSearch:
     def _next(self, board: Board, wanted: Mapping[int, int]) -> tuple[int, Int64]:
         """Return the class with the fewest machines to choose from, and these; machines that take fewest tasks first.
 
-        A class that no machine takes now may find one after later tasks. But if no class has a machine, the result is
-        -1.
+        A class that no machine takes now may find a machine after later tasks are placed. If no class has a machine,
+        the result is -1.
         """
         best, where = -1, np.empty(0, dtype=np.int64)
         residual = board.residual

@@ -241,11 +241,11 @@ def place_leftovers(board: Board) -> Assignments:
 
 
 def place_one_by_one(board: Board, classes: list[int], *, paired: bool = False) -> Assignments:
-    """Place and book the tasks of ``classes`` one at a time, each where it costs least, as long as any finds a place.
+    """Place and book tasks of ``classes`` one at a time, each where it costs least, as long as a task finds a place.
 
-    ``paired``: whether all classes belong to pairs, whose costs then count. A placement may enable another one: a task
-    may have come that others want to be near, or the emptiest domain may have become fuller. So the classes are tried
-    again as long as any task is placed.
+    ``paired``: whether all classes belong to pairs, whose costs then count. A placement may enable another one: a
+    task may have come that others want to be near, or a placement may have changed which domain is the emptiest. The
+    function therefore tries the classes again as long as any task is placed.
     """
     placed: list[tuple[int, int]] = []
     before = -1

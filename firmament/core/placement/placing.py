@@ -1,11 +1,12 @@
 """Places a round's tasks: groups by their rules, gangs as a whole, and by priority if capacity is scarce.
 
-A *gang* needs a number of its tasks placed in this round, or none. All tasks are first placed together; if all fit,
-that is the result. If some gang is incomplete, gangs are tried one after another on a copy of the board, by priority,
-then by age. A gang that fits as a whole keeps its places; any other gang gives them back before the next is tried. The
-tasks without a gang follow within each priority. This *trial* decides which gangs are placed. Then all tasks are solved
-jointly once more with only these gangs. If that places each of these gangs and no fewer tasks, it is the result, as it
-is cheaper; otherwise the trial is. Last, gangs without places are tried once more in the remaining capacity.
+A *gang* needs a certain number of its tasks placed in one round; if they cannot be, none of its tasks is placed. All
+tasks are first placed together; if all fit, that is the result. If some gang is incomplete, gangs are tried one after
+another on a copy of the board, by priority, then by age. A gang that fits as a whole keeps its places; any other gang
+gives them back before the next is tried. The tasks without a gang follow within each priority. This series of tries,
+the *trial*, decides which gangs are placed. All tasks are then solved jointly once more with only the gangs that the
+trial placed. If the joint solve places each of these gangs and no fewer tasks, it is the result, as it is cheaper;
+otherwise the trial is. Last, gangs without places are tried once more in the remaining capacity.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     joint = again.assignments
     worse = _incomplete(problem, joint)[chosen].any() or _value(problem, joint) < _value(problem, trial)
     best = trial if worse else joint
-    if not len(best.count):  # free capacity is as it was when the gangs were tried
+    if not len(best.count):  # Nothing is booked, so free capacity is as it was when the gangs were tried.
         return replace(again, figures=placed.figures + tried.figures + again.figures).replace_assignments(
             best
         )
@@ -84,7 +85,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     late = GangTrial(board, trial_of.get_remaining_budget(), trial_of.strict.closed).place_gangs(
         np.flatnonzero(~chosen)
     )
-    figures = placed.figures + tried.figures + again.figures  # bounds hold for the gangs that take part
+    figures = placed.figures + tried.figures + again.figures  # bounds hold only if the same gangs take part
     return replace(again, figures=figures).replace_assignments(
         Assignments.join([best, late]), watch.seconds()
     )
@@ -175,7 +176,7 @@ class GangTrial:
         """Place the gangs among ``numbers`` that fit as a whole, one after another."""
         parts = []
         if (quotas := self._board.residual.quotas) is not None:
-            quotas.restrict_draws({})  # the quota flavors chosen for single tasks do not bind gangs
+            quotas.restrict_draws({})  # quota flavors chosen for single tasks do not bind gangs
         for gang in self._list_in_turn(numbers[self._find_waiting()[numbers]]):
             members = self._members[gang]
             members = members[self._waiting[members].sum(axis=1) > 0]
@@ -201,7 +202,7 @@ class GangTrial:
         """
         gang, waits = self._problem.gang, self._waiting.any(axis=1)
         found: Bool = np.zeros(len(self._problem.gang_need) + 1, dtype=np.bool_)
-        found[gang[waits]] = True  # -1, for no gang, is the last
+        found[gang[waits]] = True  # -1, for no gang, is the last index
         return found[:-1]
 
     def _list_in_turn(self, numbers: Int64) -> Iterator[int]:
@@ -326,9 +327,10 @@ def weigh_rules(board: Board, members: Int64) -> int:
 
 # --- Priorities: no task stays pending that would fit if less important tasks of the same round gave up their places.
 #
-# All priorities are first placed together, which is best while all tasks fit. The round is repeated, priority by
-# priority from the highest, only if a task is left pending whose place a less important one has taken. With rules
-# between tasks, less important tasks may make places usable for others, so all are then tried once more together.
+# All priorities are first placed together; that is best as long as all tasks fit. The round is placed anew, priority
+# by priority from the highest, only if a task is left pending whose place a less important task has taken. With rules
+# between tasks, less important tasks may make places usable for others, so tasks of all priorities are then tried
+# once more together.
 
 
 class _Engine(NamedTuple):

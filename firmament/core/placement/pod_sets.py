@@ -1,9 +1,9 @@
 """Handles pod sets: tasks of a gang that take the same flavor, because their queue says so.
 
 A pod set consists of the tasks of one class, or of all classes of a gang that name the same group of pod sets
-(``Draw.together``). A flow cannot keep all tasks of a pod set in one flavor. So if a joint solution divides a set among
-flavors, the set is placed by itself, in one choice of flavors after another. If a solution keeps the set in the flavors
-chosen, the set is then pinned to the machines of these flavors.
+(``Draw.together``). A flow cannot force all tasks of a pod set into one flavor. If a joint solution divides a pod set
+among flavors, the set is therefore placed by itself, in one choice of flavors after another. If a solution keeps the
+set in the flavors chosen, the set is then pinned to the machines of these flavors.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def list_confinements(
 ) -> Iterator[dict[int, Bool]]:
     """Yield each way in which the pod sets of some classes may choose flavors: by class, bool[M], the machines left.
 
-    The first choices come first. Without pod sets, the only choice is empty, and limits no class. ``alone``: as in
-    `list_pod_sets`.
+    The choices that the queues' flavors list first come first. Without pod sets, the only choice is empty, and limits
+    no class. ``alone``: as in `list_pod_sets`.
     """
     sets, terms = list_pod_sets(problem, classes, alone=alone), problem.quotas
     if terms is None or not sets:
@@ -123,8 +123,8 @@ def place_pod_set(
 ) -> tuple[Board, Assignments]:
     """Return a copy of ``board`` on which the waiting tasks of a pod set have places, all in one choice of flavors.
 
-    The choice is the one in which most tasks find places. If several are equal, the first is taken; if the tasks' queue
-    prefers not to borrow, the one in which it borrows least.
+    The choice is the one in which most tasks find places. If several choices are equal, the function takes the first
+    one; if the tasks' queue prefers not to borrow, the one in which it borrows least.
     """
     problem, terms = board.problem, board.problem.quotas
     assert terms is not None

@@ -1,10 +1,11 @@
 """Distributes quota to waiting classes before a flow is solved: how many tasks of each may come, and in which flavors.
 
-Classes get quota in turn: those within their own quota first, then those that borrow, by smallest share if fair shares
-count. Among equals, the more important class comes first, then the one that has waited longer. A class gets the first
-of its flavors that has quota left and covers machines where it fits. If its quota prefers not to borrow, it gets the
-first flavor in which it borrows least. The tasks that get quota become a part of their class that may only use the
-machines of these flavors; the flow chooses among these machines. So a flow never proposes more than quotas allow.
+Classes get quota in turn: those within their own quota first, then those that borrow, by smallest share if fair
+shares count. Among equals, the more important class comes first, then the one that has waited longer. A class gets
+the first of its flavors that has quota left and covers machines where it fits. If the class's quota prefers not to
+borrow, the class gets the first flavor in which it borrows least. The tasks that get quota become a part of their
+class that may only use the machines of the chosen flavors; the flow chooses among these machines. A flow therefore
+never proposes more than quotas allow.
 """
 
 from __future__ import annotations
@@ -22,12 +23,18 @@ from firmament.core.flow.residual import Residual
 from firmament.core.placement.subclasses import ClassPart
 
 MOST_SINGLE = 2_000
-"""Up to this number of tasks, borrowing tasks get quota one by one; if there are more, several at a time."""
+"""Up to this number of tasks, borrowing tasks get quota one by one.
+
+If there are more tasks, several get quota at a time.
+"""
 
 
 @dataclass(slots=True)
 class _Cell:
-    """Kinds of machines that the same flavors of a class cover; ``room``: how many more of its tasks fit there."""
+    """Kinds of machines that the same flavors of a class cover.
+
+    ``room``: how many more tasks of the class fit on them.
+    """
 
     kinds: Int64
     machines: Bool
@@ -42,7 +49,7 @@ class _Room:
     tasks: Int64
     """int64[M], how many tasks of one of the classes each machine takes if no others come."""
     places: dict[tuple[tuple[int, ...], int, int], int] = field(default_factory=dict)
-    """By flavors, index of one of their cells, and number of tasks: how many of the tasks fit in the cell."""
+    """By flavors: one cell with these flavors (its index), and how many tasks of the class fit in the cell."""
 
 
 @dataclass(slots=True)
@@ -116,7 +123,8 @@ class _Dealing:
             now = self._find_standing(claim, found)
             turn = self._find_turn(now), place
             if place not in looked_at and self._waiting and self._waiting[0] < turn:
-                looked_at.add(place)  # other classes may be ahead by now, as quota was given since
+                # quota was given to other classes since, so one of them may be ahead by now
+                looked_at.add(place)
                 heapq.heappush(self._waiting, turn)
                 continue
             looked_at.clear()
@@ -133,7 +141,10 @@ class _Dealing:
             self._enter_next(node)
 
     def _enter_next(self, node: int) -> None:
-        """Let the first class of a queue that can get quota compete for it; a strict queue's first class or none."""
+        """Let the first class of a queue that can get quota compete for it.
+
+        In a strict queue, only the first class may compete.
+        """
         places = self._followers[node]
         while places:
             place = places.pop()

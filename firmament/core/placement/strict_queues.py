@@ -1,8 +1,8 @@
-"""Keeps strict queues in order: a task of such a queue may only start after all tasks that come before it.
+"""Keeps strict queues in order: a task of a strict queue may only start after all tasks that come before it.
 
-Among tasks that are placed together, `quota_parts` gives out quota in order. From one group of tasks to the next, this
-module keeps the order: a queue is closed as soon as one of its tasks or gangs has found no place. All tasks of the
-queue that come later then wait.
+Among tasks that are placed together, `quota_parts` gives out quota in order. Between one group of tasks and the next,
+this module remembers closed queues: a strict queue is closed as soon as one of its tasks or gangs has found no place.
+All tasks of the queue that come later then wait.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class _Masks:
     def confine(self, pins: Int64 | None, allowed: Bool | None) -> tuple[Int64 | None, Bool | None]:
         """Return a part's pins if they are few, otherwise the mask of its machines; None for no limit.
 
-        ``pins``: those of its class.
+        ``pins``: the pins of the part's class.
         """
         if pins is not None:
             return (pins if allowed is None else pins[allowed[pins]]), None
@@ -185,7 +185,7 @@ class _ShapeRows:
     def find_or_add(self, shape: int, allowed: Bool | None, points: Float64 | None) -> int:
         """Return the row for tasks of ``shape`` that may use ``allowed`` machines and cost ``points`` more.
 
-        If there is no such row yet, it is added.
+        If no row has these machines and costs, one is added.
         """
         key = (
             shape,

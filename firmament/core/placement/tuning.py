@@ -37,13 +37,13 @@ class PlacementTuning:
     small_rest: float = 0.1
     """Largest share of a pass's tasks that may be placed without another network after admission has refused them."""
     worth_a_wave: int = 50
-    """Another wave is solved if the one before placed at least one in this many of the tasks that waited."""
+    """Another wave is solved if the last wave placed at least one in this many of the tasks that waited."""
     pinned_up_to: int = 256
     """Largest number of machines for which a part of a class gets a list of machines (pins) instead of a mask."""
     gang_search_steps: int = 600
     """Most times that the search for a gang with rules between its tasks tries a machine for a task."""
     gang_search_cells: int = 2_000_000
-    """Limit on such tries times machines, over all gangs of a trial; limits the time for gangs that fit nowhere."""
+    """Limit on these searches times machines, over all gangs of a trial; limits the time for gangs that fit nowhere."""
     gang_search_tasks: int = 64
     """Most tasks of a gang for which places are searched."""
     gang_searches: int = 16

@@ -117,9 +117,9 @@ def _split_class(board: Board, cell_shares: CellShares, cls: int, *, first: bool
 def most_per_machine(state: RuleState, cls: int, tasks: int, machines: int, *, first: bool) -> int:
     """Return how many tasks of a class one machine should get at most in a wave, 0 for no limit.
 
-    The limit is one if tasks of the class exclude each other. If they spread over single machines, it is what an even
-    distribution needs, plus what the rule allows. If they only prefer to spread, the first wave has the limit of an
-    even distribution.
+    The limit is one task if tasks of the class exclude each other. If they spread over single machines, the limit is
+    what an even distribution needs, plus what the rule allows. If they only prefer to spread, the first wave has the
+    limit of an even distribution.
     """
     rules, counters = state.rules.rules(cls), state.rules.counters
     if rules.excludes_itself():
@@ -137,14 +137,14 @@ def most_per_machine(state: RuleState, cls: int, tasks: int, machines: int, *, f
 
 # --- Domains of classes: decides before a wave is solved how many tasks go to which domain.
 #
-# A *cell* is a set of machines that are in the same domain of every topology on which the class has rules and which has
-# several machines per domain. Tasks are distributed to cells one by one on a copy of the rule state. All classes of the
-# wave share this copy, so that the second class sees where the first one goes. The flow chooses the machines within a
-# cell, and obeys all limits of single machines.
+# A *cell* is a set of machines that are in the same domain of every topology on which the class has rules and which
+# has several machines per domain. Tasks are distributed to cells one by one on a copy of the rule state. All classes
+# of the wave share this copy, so that the second class takes account of where the first one goes. The flow chooses
+# the machines within a cell, and obeys all limits of single machines.
 #
-# Which cell a task goes to depends on its class. If the class spreads, it is the emptiest cell. If its tasks must be
-# together, it is the cell that takes most tasks, so that all find a place. If it keeps other tasks out, it uses as few
-# cells as possible. Among equal cells, the cheapest is taken.
+# The rules of a class decide to which cell its tasks go. A task of a class that spreads goes to the emptiest cell. A
+# task whose class must be together goes to the cell that takes most tasks, so that all find a place. A class that
+# keeps other tasks out of its cells uses as few cells as possible. Among equal cells, the cheapest is taken.
 
 
 MOST = 2.0**53

@@ -3,10 +3,10 @@
 Priorities are handled from the highest to the lowest. Within a priority, gangs come first, each as a whole or not at
 all. `stages` finds the places; for groups with rules over a tree, `tree_groups` finds them.
 
-Tasks choose their victims one after another. The best choice for one task may use up a disruption budget or a gang that
-later tasks need more. So if the victims exceed a budget, or if more tasks leave than come, the stages run again from
-the beginning under a restriction (`VictimConstraint`). The best outcome counts: more tasks placed, budgets exceeded by
-less, less important victims, fewer victims.
+Tasks choose their victims one after another. The best choice for one task may use up a disruption budget or a gang
+that later tasks need more. If the victims exceed a budget, or if more tasks leave than come, the stages therefore run
+again from the beginning under a restriction (`VictimConstraint`). The best outcome counts: more tasks placed, budgets
+exceeded by less, less important victims, fewer victims.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def preempt(
         for number in np.unique(gang[band & (gang >= 0)])[: tuning.most_gangs].tolist():
             members = np.flatnonzero(band & (gang == number))
             if number in problem.topology.every:
-                # A group that got some places in this round tries for its other tasks in the next round.
+                # If a group got some places in this round, it tries for the remaining tasks in the next round.
                 if len(members) == np.count_nonzero(gang == number) and number not in served:
                     found = preempt_for_group(now, problem.topology, number, solver)
                     if not isinstance(found, str):
@@ -96,9 +96,9 @@ def _reclaim_quota(
 ) -> tuple[PreemptionState, Assignments]:
     """Return the state after tasks were evicted for quota, and what is left of ``placed``.
 
-    ``reclaims``: bool[C], classes whose tasks may evict for quota. ``gang``, ``need``: as `_whole_gangs` returns them.
-    If a tree of groups has got some places in this round, it tries for the others in the next round, and keeps its
-    places.
+    ``reclaims``: bool[C], classes whose tasks may evict for quota. ``gang``, ``need``: as `_whole_gangs` returns
+    them. If a tree of groups has got some places in this round, it keeps them, and tries for the others in the next
+    round.
     """
     reclaim, in_trees = QuotaReclaim(now, solver), _find_in_trees(now.problem)
     begin = reclaim.state
@@ -114,8 +114,9 @@ def _reclaim_quota(
 def _whole_gangs(problem: PlacementProblem, placed: Assignments) -> tuple[Int64, Int64]:
     """Return the gang of each class whose tasks must be placed together, and how many tasks each gang needs.
 
-    int64[C], -1 for classes without such a gang; int64[G]. Once a gang has what it needs, its further members count as
-    single tasks. Trees of groups are an exception: their members must stay in a domain, so they try again as a tree.
+    The function returns int64[C], the gang of each class (-1 for none), and int64[G], how many tasks each gang needs.
+    Once a gang has what it needs, its further members count as single tasks. Trees of groups are an exception: their
+    members must stay in a domain, so further members try again as a tree.
     """
     if not len(problem.gang_need):
         return np.full(problem.classes, -1, dtype=np.int64), problem.gang_need
@@ -138,7 +139,7 @@ def _find_in_trees(problem: PlacementProblem) -> Bool:
 def _find_without_quota(now: PreemptionState, gang: Int64, need: Int64) -> Bool:
     """Return classes, with their whole gangs, for which too little quota is left: bool[C].
 
-    The stages choose victims only to free capacity of machines, so such victims free no quota for these classes.
+    The stages choose victims only to free capacity of machines, so their evictions free no quota for these classes.
     ``gang``, ``need``: as returned by ``_whole_gangs``.
     """
     quotas, without = now.quotas, np.zeros(len(gang), dtype=np.bool_)
@@ -152,7 +153,7 @@ def _find_without_quota(now: PreemptionState, gang: Int64, need: Int64) -> Bool:
     left = np.array([units.get(number, ENDLESS) for number in draw.tolist()], dtype=np.int64)
     without[waiting] = left[waiting] <= 0
     members = np.flatnonzero(gang >= 0)
-    # For classes of a gang that share a draw, each is counted as if all the quota were its own.
+    # Each class of a gang whose classes share a draw is counted as if it had all the quota.
     most = np.bincount(
         gang[members], weights=np.minimum(left, np.maximum(now.remaining, 0))[members], minlength=len(need)
     )
@@ -161,7 +162,7 @@ def _find_without_quota(now: PreemptionState, gang: Int64, need: Int64) -> Bool:
 
 
 class AttemptOutcome(NamedTuple):
-    """Figures of an attempt; attempts are compared by them in the order of the fields, and smaller is better.
+    """How good an attempt is; attempts are compared by these fields in order, and smaller is better.
 
     ``left``: tasks without a place; ``over``: number of evictions beyond disruption budgets; ``tops``: the highest
     priority among the victims of each machine, in descending order; ``total``: the sum of the victims' weights;
@@ -226,7 +227,7 @@ class AttemptSearch:
         classes: Int64,
         others: Iterator[VictimConstraint],
     ) -> tuple[PreemptionState, VictimConstraint]:
-        """Return the best state and its restriction: ``best`` with ``rule``, or a better one found under ``others``."""
+        """Return the best state and its restriction: ``best`` with ``rule``, or a better state found under a restriction in ``others``."""
         worth = _outcome(before, best, classes)
         for other in others:
             if self._attempts <= 0:
@@ -265,7 +266,7 @@ def _outcome(before: PreemptionState, after: PreemptionState, classes: Int64) ->
 
 
 def _add_gang(before: PreemptionState, after: PreemptionState, classes: Int64) -> Iterator[VictimConstraint]:
-    """Yield restrictions that evict one gang first; each such gang may leave as a whole."""
+    """Yield restrictions that evict one gang first; each of these gangs may leave as a whole."""
     if len(before.spare):
         for gang in np.flatnonzero(before.find_whole_gangs(int(classes[0])) & (after.spare >= 0)).tolist():
             members = before.gangs.members(gang)

@@ -1,14 +1,14 @@
-"""Solves the second network of a round: it assigns machines to classes, at the cost of the bundle of victims there.
+"""Solves the second network of a round: it assigns machines to classes, at the cost of the evictions needed there.
 
     class ──bundle──► machine ──1──► sink          class ──no place──► sink
 
 At most one bundle (set of victims) per machine leaves. Only the cheapest machines of each class take part, a few more
 than twice the number of its tasks. Tasks that get no place take part in the next pass.
 
-The cost of a bundle is a list of figures that are compared one after another. As many figures as fit into one integer
-are minimised at once. By complementary slackness, a flow is optimal for these figures exactly if it fills all arcs with
-negative reduced cost and leaves all arcs with positive reduced cost empty. The other arcs are free. The next figures
-choose among these flows.
+The cost of a bundle is a list of figures; two costs are compared figure by figure. As many figures as fit into one
+integer are minimised at once. By complementary slackness, a flow is optimal for these figures exactly if arcs with
+negative reduced cost are full, and arcs with positive reduced cost are empty. Arcs with reduced cost 0 may carry flow
+or not. Among the flows that are optimal for these figures, the next figures choose.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ def choose_bundles(
 ) -> list[tuple[int, int]]:
     """Return the bundles that the cheapest flow evicts, the cheapest first: class, and index in its ``Bundles``.
 
-    As many tasks as possible get a machine. Among such choices, the sum of ``over`` is minimal. Then as few bundles as
-    possible have the highest ``top``, then as few as possible the next one, and so on. Last, the sums of ``total`` and
-    ``count`` are minimal. ``tasks``: number of waiting tasks per class; ``machines``: number of machines; ``spare``:
-    how many more bundles than twice its tasks each class may use. Errors of the solver are raised.
+    As many tasks as possible get a machine. Among the choices with most places, the sum of ``over`` is minimal. Then
+    as few bundles as possible have the highest ``top`` (the most important victim), then as few as possible the next
+    highest, and so on. Last, the sums of ``total`` and ``count`` are minimal. ``tasks``: number of waiting tasks per
+    class; ``machines``: number of machines; ``spare``: how many more bundles than twice its tasks each class may use.
+    Errors of the solver are raised.
     """
     arcs_class: list[Int64] = []
     arcs_place: list[Int64] = []
@@ -92,7 +93,7 @@ def _figures(keys: Sequence[Int64], moved: int) -> list[Int64]:
     tops = np.unique(top)[:0:-1]
     priorities = total - count * LOWEST_WEIGHT
     sums = [total, count]
-    if int(np.ptp(priorities)) * moved < LOWEST_WEIGHT:  # these smaller numbers have the same order
+    if int(np.ptp(priorities)) * moved < LOWEST_WEIGHT:  # These smaller numbers have the same order.
         sums = [count, priorities]
     started = np.unique(age, return_inverse=True)[1]
     return [over, *((top == each).astype(np.int64) for each in tops), *sums, started]
@@ -184,8 +185,8 @@ class _Network:
 def _prices(nodes: int, tails: Int64, heads: Int64, capacities: Int64, cost: Int64, flows: Int64) -> Int64:
     """Return node prices that prove a flow optimal, the shortest distances in the residual graph: int64[N].
 
-    The search ends, as an optimal flow leaves no cycle of negative cost. Paths pass each class once, so few rounds are
-    needed.
+    The search ends, as an optimal flow leaves no cycle of negative cost. A path passes each class once, so few rounds
+    are needed.
     """
     more, less = flows < capacities, flows > 0
     begin = np.concatenate([tails[more], heads[less]])

@@ -66,7 +66,10 @@ class Bundles:
 
     @classmethod
     def best(cls, parts: Sequence[Bundles], nobody: int) -> Bundles:
-        """Return the best bundle of each machine; of equal ones, the first part's. ``nobody``: as for ``join``."""
+        """Return the best bundle of each machine; of equal bundles, the one of the first part.
+
+        ``nobody``: as for ``join``.
+        """
         found = cls.join(parts, nobody)
         if len(parts) == 1:
             return found
@@ -74,7 +77,10 @@ class Bundles:
         return found.select(order[find_runs(found.rows[order])[0]])
 
     def or_better(self, other: Bundles) -> Bundles:
-        """Return for each machine the better of this object's bundle and ``other``'s; of equal ones, this object's."""
+        """Return for each machine the better of this object's bundle and the bundle of ``other``.
+
+        If equal, this object's.
+        """
         second = np.zeros(len(self.rows), dtype=np.bool_)
         equal = np.ones(len(self.rows), dtype=np.bool_)
         for mine, yours in zip(self.keys(), other.keys(), strict=True):
@@ -87,6 +93,6 @@ class Bundles:
         return Bundles(*columns)
 
     def list_tasks(self, place: int) -> list[int]:
-        """Return the victims of one bundle that run on its machine."""
+        """Return those victims of one bundle that run on the bundle's machine."""
         victims: list[int] = self.slots[place][self.victims[place]].tolist()
         return victims

@@ -5,8 +5,8 @@ Incoming tasks take from these columns, victims give back to them, and a machine
 models are limits that evictions do not change.
 
 On a machine whose ledger depends on the order of arrival, a task may have to wait for others that go there, for an
-unknown time. So such a machine takes only one task by preemption. It takes no task by preemption if this round or an
-earlier one has sent another task there that may still be on the way.
+unknown time. By preemption, such a machine therefore takes only one task. The machine takes no task by preemption
+while a task that this or an earlier round has sent there may still be on the way.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def list_amount_columns(
 def find_needing_check(ledger: Ledger, shapes: Int64, machines: Int64) -> Bool:
     """Return whether a ledger closes ``machines[i]`` to usual preemption for tasks of ``shapes[i]``: bool[A].
 
-    A ledger does so if tasks must arrive on the machine in a certain order, or if nothing fits unless a task leaves.
+    A ledger must be asked if tasks must arrive on the machine in a certain order, or if nothing fits unless a task
+    leaves.
     """
     found = ledger.find_ordered(shapes, machines)
     return found | ledger.find_full(shapes, machines) if isinstance(ledger, ReasonedLedger) else found
@@ -99,7 +100,7 @@ class MachinesNeedingLedgerCheck:
     def openable(self, cls: int) -> Bool:
         """Return the closed machines that might take a task of a class if all less important tasks left: bool[M].
 
-        A ledger must be asked about each of them; the models have only said that it is possible.
+        Before a machine is used, a ledger must be asked about it; the models have only said that it is possible.
         """
         problem, preemption = self._problem, self._preemption
         nowhere: Bool = np.zeros(problem.machines, dtype=np.bool_)

@@ -256,8 +256,8 @@ class PreemptionState:
     def _find_protected_by_quotas(self, cls: int) -> Bool:
         """Return tasks of other queues in the class's quota tree that must not leave only to free capacity: bool[V].
 
-        A task must not leave if its own queue's quotas cover it, or if its queue has fair shares. The queue of such a
-        task could evict the class's tasks afterwards.
+        A task must not leave if its own queue's quotas cover it, or if its queue has fair shares. After an eviction
+        for the class, the queue of the evicted task could evict the class's tasks in turn.
         """
         preemption, quotas, terms = self.preemption, self.quotas, self.problem.quotas
         number = int(terms.draw[self.problem.shape[cls]]) if terms is not None else -1

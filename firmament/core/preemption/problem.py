@@ -49,7 +49,8 @@ class PreemptionProblem:
     """bool[V], tasks that leave anyway: they still use capacity, but not for long."""
     kind: Int64
     """int64[V], row of each task in ``requests``.
-    Tasks of one class have several kinds if budgets count some of them as gone.
+
+    Tasks of one class form several kinds if budgets count some of the tasks as gone.
     """
     requests: Int64
     """int64[H, K], requests of each kind."""
@@ -95,7 +96,8 @@ class PreemptionProblem:
 
     origins: Mapping[int, Mapping[int, Int64]] = field(default_factory=lambda: NO_ORIGINS)
     """By class, and by a task's position in the class: tasks on machines that must not leave for this task.
-    The evictions through which the task lost its place began with them.
+
+    A task must not leave if the evictions through which this task lost its place began with it.
     """
 
     @property
@@ -108,10 +110,10 @@ class PreemptionProblem:
 class PreemptionDecision:
     """A task of class ``cls`` gets a place on ``machine`` (rows of the round's problem) once other tasks are gone.
 
-    ``evicts``: tasks (indices of the ``PreemptionProblem``) evicted for it, also on other machines if a gang leaves as
-    a whole. ``awaits``: all tasks that must be gone before the task may come: tasks of ``evicts`` on its machine,
-    victims there that another decision names, and tasks that leave anyway. ``beyond``: tasks of ``evicts`` that no
-    budget allows, or that a budget has counted before and would refuse to count again.
+    ``evicts``: tasks (indices of the ``PreemptionProblem``) evicted for this task, also on other machines if a gang
+    leaves as a whole. ``awaits``: all tasks that must be gone before the task may come: tasks of ``evicts`` on its
+    machine, victims there that another decision names, and tasks that leave anyway. ``beyond``: tasks of ``evicts``
+    that no budget allows, or that a budget has counted before and would refuse to count again.
     """
 
     cls: int

@@ -1,7 +1,8 @@
 """Lists the tasks that draw on a quota, the most important first, and finds which of them the quota covers.
 
-Two states that are compared differ in few tasks. Before the first of these tasks, the two lists are the same. So what
-the equal part uses is stored at marks along the list, and only the tail is recomputed.
+Two states that are compared differ in few tasks. Both states therefore list the same tasks before the first task in
+which they differ. The use of this common part is stored at marks along the list, and only the rest of the list is
+recomputed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import QuotaTerms, list_amounts
 
 Importance: TypeAlias = tuple[int, int]
-"""Priority, and age: of two tasks of equal priority, the older one is more important."""
+"""Importance of a task: its priority, then its age (of equal priorities, the older task is more important)."""
 
 _APART = 8
 """Number of tasks between two marks."""
@@ -108,7 +109,7 @@ class QuotaUsers:
         ``gone``: tasks that leave; ``come``: tasks that come; ``without``: tasks that do not count in the state before.
         """
         places = [bisect_left(self._keys, _order(user)) for user in (*without, *gone)]
-        places += [bisect_right(self._keys, _order(user)) for user in come]  # after equally important users
+        places += [bisect_right(self._keys, _order(user)) for user in come]  # after users of equal importance
         if not places:
             return 0
         start = min(places)

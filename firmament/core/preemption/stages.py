@@ -2,8 +2,9 @@
 
 1. *Filling*: some tasks fit once tasks have left that leave anyway or were chosen as victims before. No more victims
    are chosen for these tasks.
-2. *A network*: it has one bundle of victims per (class, machine), and evicts at most one bundle per machine and pass.
-   First come bundles that every disruption budget allows; when these place no more tasks, all other bundles as well.
+2. *A network*: each arc from a class to a machine stands for a bundle (set of victims there), and each pass evicts at
+   most one bundle per machine. The network first contains bundles that every disruption budget allows; when these
+   place no more tasks, all other bundles as well.
 
 At the end, tasks move to places that have become free meanwhile, and victims that are no longer needed stay.
 """
@@ -208,10 +209,10 @@ class Stages:
 
 # --- Bundles on machines that a model's ledger closes: finds which tasks must leave so that the ledger opens them.
 #
-# Ledgers say whether a set of victims is enough, but not how much each victim gives back. So machines are handled one
-# by one. Machines where the least important tasks free the resources come first, and among them those where a single
-# task frees most of the request. As in other bundles, tasks stay in the usual order as long as the other victims
-# suffice. Members of gangs never leave.
+# Ledgers say whether a set of victims is enough, but not how much each victim gives back. Machines are therefore
+# handled one by one. Machines come first where the least important tasks free the resources, and among them those
+# where a single task frees most of the request. As in other bundles, tasks stay in the usual order as long as the
+# other victims suffice. Members of gangs never leave.
 
 
 class ClosedMachineBundles:

@@ -63,7 +63,7 @@ class VictimGangs:
         whole: Bool = self._preemption.together & (spare >= 0) & (self.top < priority)
         for number in np.flatnonzero(self.above >= 0).tolist():
             above = int(self.above[number])
-            if spare[above] < self._counted[number]:  # a gang that takes along the one that contains it
+            if spare[above] < self._counted[number]:  # The gang that contains this group would leave with it.
                 whole[number] &= whole[above]
         return whole
 
@@ -115,7 +115,7 @@ class VictimGangs:
             gang = int(self.above[gang])
 
     def list_independent(self, spare: Int64) -> list[int]:
-        """Return gangs that may leave without others: outermost ones, or groups of one that can spare them all."""
+        """Return gangs that may leave alone: gangs in no other gang, or groups of a gang that can spare them all."""
         found: list[int] = []
         inside = (
             np.bincount(self.above[self.above >= 0], minlength=len(spare)).tolist() if self.nested else []

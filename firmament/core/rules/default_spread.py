@@ -3,10 +3,10 @@
 Costs follow kube-scheduler's PodTopologySpread with its default constraints. In kube-scheduler, each constraint adds
 to a node's score: the tasks of the group in the node's domain, times log(domains + 2), plus maxSkew - 1.
 kube-scheduler scales the sum so that the largest one costs 100 points times 2, the plugin's weight. This module
-scales costs as if all tasks of the group were placed already, and evenly. So each further task in a domain costs the
-same throughout a round, and costs are convex. The 200 points are divided among the constraints whose label differs
-between machines, and each constraint is scaled on its own. (In kube-scheduler, a constraint whose label is equal on
-all nodes makes the other constraints count less.)
+scales costs as if all tasks of the group were placed already, and evenly. With costs scaled in this way, each further
+task in a domain costs the same throughout a round, and costs are convex. The 200 points are divided among the
+constraints whose label differs between machines, and each constraint is scaled on its own. (In kube-scheduler, a
+constraint whose label is equal on all nodes makes the other constraints count less.)
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class NodeAffinity(NodeRule):
         return SoftCost.from_score(WEIGHT, np.minimum(score, 100.0), matched)
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one evaluation for each selected label, and the evaluations of all terms."""
+        """Return one look for each selected label, and the looks that all terms take."""
         terms = (*content.required, *(each.term for each in content.preferred))
         return len(content.node_selector) + count_looks_of_terms(terms)
 
@@ -121,7 +121,7 @@ def _drop_selectors(content: TaskClass) -> Iterator[CureProposal]:
 def labels_that_match(content: TaskClass, labels: Mapping[str, str]) -> dict[str, str] | None:
     """Return a machine's labels with the fewest changes that make them match a class; None if no change does.
 
-    The labels then match at least one required term. Terms about fields, and terms that compare numbers, are not
+    The changed labels match at least one required term. Terms about fields, and terms that compare numbers, are not
     tried.
     """
     selected = {**labels, **dict(content.node_selector)}

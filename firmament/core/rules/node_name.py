@@ -2,7 +2,8 @@
 
 For tasks confined to machines by name, kube-scheduler looks only at the named machines. Thousands of classes may
 differ in nothing but the one machine that each names. So shapes do not include the machines to which a class is
-confined (pins), and no row over all machines is kept for pins. Each class lists its own machines.
+confined (pins), and no row over all machines is kept for pins. For each class, the index lists the machines to which
+the class is confined.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class NodePorts(PodRule):
         compilation.exclude_on_machines(found, Reason.PORTS_TAKEN)
 
     def count_looks(self, content: TaskClass) -> int:
-        """Return one evaluation for each port."""
+        """Return one look for each port."""
         return len(content.ports)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:

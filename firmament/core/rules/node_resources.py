@@ -1,7 +1,7 @@
 """NodeResourcesFit: machines must have enough left of every resource that a task requests.
 
 The free amounts of machines change during a round, so the caller passes them to `find_refusals_by_resource`. The rule
-itself refuses machines in one case: if a task requests a resource that no machine offers, it refuses all.
+itself refuses machines only if a task requests a resource that no machine offers; then it refuses all machines.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """InterPodAffinity: tasks that must, should, must not or should rather not be where certain other tasks are.
 
-Terms work in both directions. A waiting class obeys its own terms, and the terms of every other class that select it.
-The class that states a term may wait or have tasks on machines, and any scheduler may have placed them. Terms with
-equal content share counters.
+Terms of pod affinity work in both directions. A waiting class obeys its own terms, and the terms of every other class
+that select it. The class that states a term may wait or have tasks on machines, and any scheduler may have placed
+them. Terms with equal content share counters.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ class PodAffinity(PodRule):
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield cures: drop one of the task's required terms, or state it over another label.
 
-        For affinity, the other label has larger domains; for anti-affinity, it has smaller ones.
+        A cure of an affinity term proposes a label with larger domains; a cure of an anti-affinity term, one with
+        smaller domains.
         """
         content, levels = standing.content, standing.levels
         for index, term in enumerate(content.anti_affinity):
@@ -165,7 +166,7 @@ def _collect_terms(compilation: Compilation) -> dict[HeldTerm, list[int]]:
 
 
 def _add_term(compilation: Compilation, standing: StandingTerms, term: HeldTerm, holders: list[int]) -> None:
-    """Add what a term means for the waiting classes that it selects.
+    """Add the conditions and preferences that a term implies for the waiting classes that it selects.
 
     ``holders``: the classes (rows) that state the term. Those of ``holders`` that do not wait are added to
     ``standing``.
@@ -191,7 +192,10 @@ def _add_term(compilation: Compilation, standing: StandingTerms, term: HeldTerm,
 
 
 def _add_standing_terms(compilation: Compilation, standing: StandingTerms) -> None:
-    """Add what the terms in ``standing``, of classes that do not wait, mean for the waiting classes."""
+    """Add what the terms in ``standing`` imply for the waiting classes.
+
+    The classes that state these terms do not wait.
+    """
     for row, number in standing.exclusions(compilation.counters):
         compilation.exclude(row, number, Reason.KEPT_OFF, by_others=True)
     for row, number, sign in standing.inclinations(compilation.counters):

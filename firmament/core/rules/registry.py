@@ -342,7 +342,8 @@ def name_constraints_of_gang(contents: Iterable[TaskClass], job: str) -> Mapping
 
     The keys are the names that ``constraint_behind`` returns for the gang's constraints.
 
-    ``contents``: the classes of the gang's tasks; ``job``: its id. Constraints that keep their names are left out.
+    ``contents``: the classes of the gang's tasks; ``job``: its id. Constraints whose names stay the same are left
+    out.
     """
     return name_topology_constraint(contents, job)
 

@@ -60,9 +60,10 @@ def add_spared(cluster: Cluster, shape: int, free: Int64) -> Int64:
 def net_requests(cluster: Cluster, classes: Int64, machines: Int64) -> Int64:
     """Return what a task of ``classes[i]`` requests of ``machines[i]``: int64[N, K].
 
-    What the task need not request there is left out.
+    Amounts that the task need not request on its machine are left out.
 
-    ``classes`` and ``machines`` are rows of their tables. Machine -1: none, so the task must request all.
+    ``classes`` and ``machines`` are rows of their tables. Machine -1 stands for no machine; the task must then
+    request all amounts.
     """
     wanted, _ = cluster.demand_of(classes)
     for cls in np.unique(classes).tolist():

@@ -39,14 +39,18 @@ def list_awaited(content: TaskClass) -> list[TaskSelector]:
 
 
 def list_kept_off(content: TaskClass) -> list[TaskSelector]:
-    """Return selectors of the tasks that a class keeps off machines; when its tasks leave, these may be placed."""
+    """Return selectors of the tasks that a class keeps off machines.
+
+    When its tasks leave, the selected tasks may be placed.
+    """
     return [own_selector(each, content) for rule in registry.POD_RULES for each in rule.keeps_off(content)]
 
 
 def selects(cluster: Cluster, ruled: int, cls: int) -> bool:
     """Return whether some term of pod affinity of a class selects another class.
 
-    ``ruled``: row of the class that states terms, one of ``list_ruled``. ``cls``: row of the other class.
+    ``ruled``: row of the class that states terms, one of ``list_ruled``. ``cls``: row of the class that the terms of
+    ``ruled`` may select.
     """
     selector = cluster.selector()
     for term in selector.list_terms(ruled):

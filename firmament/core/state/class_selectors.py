@@ -19,8 +19,8 @@ from firmament.core.state.classes import ClassRow
 _SIGNS = MappingProxyType(
     {"affinity": 1, "anti_affinity": 0, "preferred_affinity": 1, "preferred_anti_affinity": -1}
 )
-"""By kind of term, its effect on the tasks that it selects: it attracts them (1), excludes them (0), or repels them
-(-1)."""
+"""By kind of term, the effect on the tasks that the term selects: it attracts (1), excludes (0) or repels (-1) them.
+"""
 
 _FEW = 16
 """Up to this number of classes, each class is checked separately."""
@@ -179,7 +179,7 @@ class ClassSelector:
     def _find_remaining(self, selector: TaskSelector, meets: _Meeting, first: int) -> Int64:
         """Return the rows from ``first`` on that match a selector without ``In``.
 
-        Such a selector selects its namespaces minus excluded classes.
+        A selector of this kind selects its namespaces minus excluded classes.
         """
         left = np.zeros(len(self._rows), dtype=np.bool_)
         for namespace, rows in self._by_namespace.items():

@@ -26,7 +26,7 @@ class ClassRow:
     """One class of the table: its content, the row of its shape, and its pins.
 
     ``pins``: names of the machines to which it is confined. ``hosts``: values of the label `HOSTNAME`, one of which
-    its machine must have because a volume is there. None: the class is not confined.
+    its machine must have because a volume is there. None: the class may use any machine.
     """
 
     content: TaskClass
@@ -90,7 +90,10 @@ class ClassTable:
         self._stating: dict[tuple[str, ...], tuple[int, list[int]]] = {}
 
     def define(self, number: int, content: TaskClass) -> int:
-        """Let ``number`` stand for ``content``; return its row. The caller has checked for conflicts."""
+        """Let ``number`` stand for the class ``content``; return the row of the class.
+
+        The caller has checked for conflicts.
+        """
         row = self._row_of.setdefault(content, len(self.rows))
         if row == len(self.rows):
             shape, pins, hosts = self._split(content)

@@ -89,8 +89,9 @@ class Cluster:
         constraining_models: tuple[ConstrainingModel, ...] = (),
         record_bytes: int = 2**20,
     ) -> None:
-        """``needs``: what models need. ``constraining_models``: models with constraints between tasks.
-        ``record_bytes``: maximum bytes of one record.
+        """``needs``: what models need.
+
+        ``constraining_models``: models with constraints between tasks. ``record_bytes``: maximum bytes of one record.
         """
         self.resources = ResourceIndex()
         self.machines = MachineTable(self.resources)
@@ -155,7 +156,10 @@ class Cluster:
             self.dirty.everywhere |= kind in self.needs.records
 
     def _claim_changed(self, name: str) -> None:
-        """Store a changed claim of devices: tasks may fit where it was, or because it is known now."""
+        """Store a changed claim of devices.
+
+        Tasks may now fit where the claim held devices, or because the claim is known now.
+        """
         known = self.devices.known_claims.get(name)
         freed = self.devices.keep_claim(name, self.records.payloads.get(DEVICE_CLAIM_RECORD, {}).get(name))
         for machine in freed:
@@ -195,7 +199,7 @@ class Cluster:
     def forget_classes(self, used: Collection[int]) -> Renumbered:
         """Drop the classes that no number stands for and no task has; the rows ``used`` stay as well.
 
-        Return the new rows of the other classes.
+        The function returns the new rows of the remaining classes.
         """
         tasks = self.tasks
         known = tasks.state[: len(tasks.uid)] != TaskPhase.UNUSED
@@ -240,7 +244,7 @@ class Cluster:
     def sum_promised_beside(self, taking_part: Int64) -> Int64 | None:
         """Return what is promised to tasks, or kept for gangs, that do not take part in a round: int64[M, K].
 
-        None for nothing. ``taking_part``: rows of the tasks that do take part.
+        The result is None if nothing is promised or kept. ``taking_part``: rows of the tasks that do take part.
         """
         if not self.has_promises:
             return None
@@ -390,7 +394,8 @@ class Cluster:
         for task in np.flatnonzero(tasks.machine == row).tolist():
             tasks.machine[task] = -1
             self._keep_aside(task, name)
-        self.dirty.domains_changed = True  # A domain without tasks may no longer exist.
+        # A domain (machines with equal labels) may no longer exist once its last machine is removed.
+        self.dirty.domains_changed = True
         moved = self.machines.remove(row)
         if moved >= 0:
             tasks.machine[tasks.machine == moved] = row

@@ -77,7 +77,7 @@ class DeviceBook:
     def find_allocation(self, claim: str) -> Mapping[str, Any] | None:
         """Return the devices of a claim: as its record says, otherwise as a round has promised them since.
 
-        None: the claim has no devices.
+        The result is None if the claim has no devices.
         """
         known = self.known_claims.get(claim)
         if known is not None and known.allocation is not None:
@@ -183,7 +183,7 @@ class DeviceBook:
 
         Trials of moves call this method.
 
-        ``come_back`` gives the same devices to the task again. Trials begin by setting ``stayed``.
+        A call of ``come_back`` gives the same devices to the task again. Trials begin by setting ``stayed``.
         """
         if self._private is None:
             self._private = self._list_private()

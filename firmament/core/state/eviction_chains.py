@@ -1,9 +1,10 @@
 """Remembers which workload was recently evicted for which other one, so that evictions never go round in a circle.
 
 A workload is a task, or a gang as a whole. A task that its owner creates again after an eviction counts as the same
-workload. Each eviction is an arc from the workload that comes to the one that leaves. The *origins* of a workload are
-all workloads from which arcs lead to it: it waits because of them, so it must not evict them in turn. So the arcs
-never form a circle, and evictions end (docs/decisions/0036).
+workload. The *chain* of evictions is a graph: each eviction is an arc from the workload that comes to the workload
+that leaves. The *origins* of a workload are all workloads from which arcs lead to it: it waits because of them, so it
+must not evict them in turn. Since a workload never evicts its origins, arcs never form a circle, and evictions end
+(docs/decisions/0036).
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 
 MEMORY = 600.0
-"""Seconds for which an eviction is remembered the first time; each time it is repeated, this time doubles. The time
-should be longer than evictions take to go round a circle once, so several times a pod's termination grace period (30
-s by default). A workload may have to wait as long as an eviction is remembered, although it could rightly evict
+"""Seconds for which an eviction is remembered the first time; each repetition of the eviction doubles the time.
+
+The time should be several times a pod's termination grace period (30 s by default): a circle of evictions takes that
+long to close. A workload may have to wait as long as an eviction is remembered, although it could rightly evict
 another workload.
 """
 LONGEST = 86_400.0
@@ -123,7 +125,7 @@ class EvictionChains:
                 continue
             self.any = True
             origins = self._origins.setdefault(goes, {})
-            # An eviction counts once, however many tasks of a gang leave.
+            # An eviction counts once, even if several tasks of a gang leave.
             if comes not in origins or origins[comes][0] != now:
                 turns = self._turns[comes, goes] = self._turns.get((comes, goes), 0) + 1
                 until = now + compute_back_off(turns, first=MEMORY, last=LONGEST)
@@ -136,7 +138,7 @@ class EvictionChains:
                 )
 
     def take_back(self, cluster: Cluster, task: int) -> None:
-        """Record that a task (row) stays after all, although its eviction was the last one recorded."""
+        """Record that a task (row) stays after all, although it was the last to be recorded as evicted."""
         workload = self.find_workload(cluster, task)
         origins = self._origins.get(workload)
         if not origins:

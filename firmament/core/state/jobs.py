@@ -10,10 +10,10 @@ from firmament.core.model import Job
 class JobTable:
     """Jobs by ID, and the rows of the tasks of each job, whether or not the job has been defined.
 
-    ``gangs``: IDs of jobs with several tasks that must be placed together, that state the resources they need as a
-    whole, or that are trees of groups. ``changed``: gangs whose definition or tasks have changed; the code that reads
-    the set clears it. ``had_gangs``: whether there has ever been a gang. ``has_trees``: whether there has ever been
-    one that contains groups.
+    ``gangs``: IDs of jobs whose tasks must be placed together, that state the resources they need as a whole, or that
+    are trees of groups. ``changed``: gangs whose definition or tasks have changed; the code that reads the set clears
+    it. ``had_gangs``: whether there has ever been a gang. ``has_trees``: whether there has ever been one that
+    contains groups.
     """
 
     def __init__(self) -> None:

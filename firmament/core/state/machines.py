@@ -155,7 +155,7 @@ class MachineTable:
     def beyond_measure(self) -> Int64:
         """Rows of the machines whose tasks request more of something than ``used`` can show, ascending.
 
-        Such a machine would be full even if only the part that ``used`` shows were requested.
+        A machine beyond measure would be full even if only the part that ``used`` shows were requested.
         """
         return self._used.beyond
 

@@ -22,7 +22,7 @@ _Waiting: TypeAlias = tuple[int, int]
 
 @dataclass(slots=True)
 class _Notice:
-    """One task that was evicted.
+    """The notice about one evicted task: which tasks wait until it leaves.
 
     ``cls``: the row of the evicted task's class. ``evicted``: when the task was evicted (in the order of
     ``Cluster.last_came``). ``waiting``: row and arrival number of each task that has its machine only if this task
@@ -41,8 +41,8 @@ _BOUND: Final = int(TaskPhase.BOUND)
 class PendingEvictions:
     """The tasks that were evicted and are still on their machines, unless they were allowed to stay.
 
-    ``under_way``: whether any eviction is under way; otherwise no other method has anything to return. ``chains``:
-    the recent evictions, including those that are over.
+    ``under_way``: whether any eviction is under way; if False, the other methods return nothing. ``chains``: the
+    recent evictions, including those that are over.
     """
 
     def __init__(self) -> None:
@@ -74,13 +74,13 @@ class PendingEvictions:
         transitions.owe(cluster, waiting)
         for uid in going:
             notice = self._notices.get(uid)
-            # Without a notice, no round evicts the task, and so no round can spare it.
+            # No round evicts a task without a notice, so no round can spare it, either.
             if notice is not None:
                 notice.waiting.add(who)
                 self._needless.discard(uid)
 
     def share_fate(self, cluster: Cluster, waiting: Iterable[int]) -> None:
-        """Record that if one of these tasks (rows, just assumed) loses its machine because a victim stays, all do."""
+        """Record that these tasks (rows, just assumed) all lose their machines if one does because a victim stays."""
         self.under_way = True
         together = tuple((row, int(cluster.tasks.came[row])) for row in waiting)
         for row, _ in together:

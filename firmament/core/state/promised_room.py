@@ -1,13 +1,14 @@
 """Keeps capacity that was freed for a task while its binding, or an eviction, waits to be retried.
 
-Other tasks have been evicted for a task with a promise. If the binding of such a task fails, or a victim stays, the
-task loses its machine and waits for its back-off to end. Meanwhile the capacity that victims free stays promised to
-the task. The promise ends when the task is placed, or when the next round that it takes part in finds no machine for
-it. The promise covers resources alone, not ports, rules between tasks or models' limits.
+This module calls the capacity a promise: other tasks have been evicted for the task that has it. If the task's
+binding fails, or a victim stays, the task loses its machine and waits for its back-off to end. Meanwhile the capacity
+that victims free stays promised to the task. The promise ends when the task is placed, or when the next round that it
+takes part in finds no machine for it. The promise covers resources alone, not ports, rules between tasks or models'
+limits.
 
 Other schedulers keep capacity too, for their tasks that are nominated and not bound yet. As in kube-scheduler
 (``RunFilterPluginsWithNominatedPods``), the capacity for nominated tasks counts as used for tasks of at most the same
-priority; only the resources of a nominated task count.
+priority. Only the resources of a nominated task count.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class PromisedRoom:
         self.others = others
 
     def refresh(self, cluster: PromisingCluster) -> None:
-        """Drop promises that have ended, and mark their machines as changed."""
+        """Drop the promises that have ended, and mark the machines concerned as changed."""
         tasks = cluster.tasks
         for uid, machine in list(self.machine_of.items()):
             task = tasks.row_of.get(uid)
@@ -147,8 +148,8 @@ class PromisedRoom:
 
         ``waiting``: rows of the tasks that take part anyway.
 
-        So a more important task can come before them, and need not wait until they are retried. Gangs take part as a
-        whole, so their members are not included before their back-offs end.
+        A more important task that was promised capacity can thus come first, and need not wait until its back-off
+        ends. Gangs take part as a whole, so their members are not included before their back-offs end.
         """
         tasks, gangs = cluster.tasks, cluster.jobs.gangs
         if not len(waiting):

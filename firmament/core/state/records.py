@@ -15,9 +15,9 @@ class RecordTable(Collection[tuple[str, str]]):
     """The records of a cluster, by kind and name.
 
     ``payloads``: the contents of records; empty if nobody can read the record (see ``payload_fault``), so that no
-    reader fails over it. ``came``: the arrival number of each record, in the order of ``tasks.came``. ``changes``: by
-    kind, how often records came or went. ``removals``: by kind, how often they went. ``faults``: what is wrong with
-    each unreadable record.
+    reader fails because of it. ``came``: the arrival number of each record, in the order of ``tasks.came``.
+    ``changes``: by kind, how often records came or went. ``removals``: by kind, how often they went. ``faults``: what
+    is wrong with each unreadable record.
     """
 
     def __init__(self, most_bytes: int, read_kinds: frozenset[str]) -> None:

@@ -49,7 +49,7 @@ def rename(cluster: Cluster, task: int, event: TasksSubmitted | TasksBound, inde
 
 
 def enlist(cluster: Cluster, task: int, job: str) -> None:
-    """Assign a task to a job. If a gang waits for members, it is tried again when one arrives."""
+    """Assign a task to a job. A gang that waits for members is tried again when a member arrives."""
     tasks = cluster.tasks
     if tasks.job[task] != job:
         cluster.jobs.discharge(task, tasks.job[task])
@@ -88,7 +88,7 @@ def store_stated_times(cluster: Cluster, task: int, event: TasksBound, index: in
 def store_times(cluster: Cluster, rows: Int64, assigned: Float64 | None, initialized: Float64 | None) -> None:
     """Store when tasks (int64[N] rows) got their machines and when they were initialized: float64[N] each.
 
-    None: unknown for all tasks. 0 in ``assigned``: unknown for this task.
+    None: the times are unknown for all tasks. A time of 0 in ``assigned`` is unknown.
     """
     tasks = cluster.tasks
     if assigned is not None:

@@ -72,7 +72,7 @@ class TaskTable:
     refused: Bool
     """Whether the task's binding was refused for good: it is unschedulable until an event about the task itself."""
     revised: Bool
-    """Whether the task came or changed since the last round began, so that its results do not apply to the task."""
+    """Whether the task came or changed since the last round began, so that results of that round do not apply to it."""
     assigned: Float64
     """When the task got its machine, in seconds since the epoch; 0: it has none, or the time is unknown."""
     initialized: Float64
@@ -84,7 +84,7 @@ class TaskTable:
     leaving: Bool
     """Whether the task is bound and has been evicted."""
     owed: Bool
-    """Whether others were evicted for the task, which since then was neither bound nor found to fit nowhere."""
+    """Whether others were evicted for the task, and it has neither been bound since nor been found to fit nowhere."""
     displacing: Bool
     """Whether victims had to leave the task's machine, and the order of arrival matters there."""
     spread: Int64
@@ -129,7 +129,7 @@ class TaskTable:
         rows = self._take_rows(len(uids))
         numbers = rows.tolist()
         new = len(self.message) - len(self.uid)
-        again = len(rows) - new  # The first rows are reused ones.
+        again = len(rows) - new  # The first rows of the result are reused ones.
         for column, values in ((self.uid, uids), (self.name, names), (self.job, jobs)):
             # A deque with ``maxlen=0`` is the fastest loop in Python.
             deque(map(column.__setitem__, numbers[:again], values), maxlen=0)

@@ -1,14 +1,14 @@
 """The transitions of tasks: each change of a task's state, with all its consequences, is one of these functions.
 
 ``TaskTable`` explains the columns; `MOVES` says which states each function starts from and leads to. Call the
-functions as ``transitions.assume(...)`` and so on. Other modules make the other changes: ``waiting`` those of a task
-while it waits; ``task_description`` those of what a driver says that the task *is* (class, job, priority, ...); and
-``Cluster`` those of its machine and of the order of arrivals.
+functions as ``transitions.assume(...)`` and so on. Other modules make the other changes. ``waiting`` makes those of a
+task while it waits; ``task_description``, those of what a driver says that the task *is* (class, job, priority, ...);
+and ``Cluster``, those of its machine and of the order of arrivals.
 
 Two things are updated besides the columns. A gang whose member changes its state is *touched*, so that the gang is
 checked again; all functions in this module that change a state do so. An increase of ``cluster.version`` says that
-decisions of an open round must be checked again. Functions that are not decisions of a round increase the version
-where their docstrings say so.
+decisions of an open round must be checked again. Functions that do not carry out decisions of a round increase
+``cluster.version`` where their docstrings say so.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ MOVES: Mapping[str, tuple[frozenset[TaskPhase], TaskPhase | None]] = MappingProx
 def assume(cluster: Cluster, rows: Int64, machines: Int64) -> None:
     """Put pending tasks (int64[N] rows) on machines (int64[N] rows) until their bindings are reported.
 
-    The tasks arrive on their machines in this order, and use capacity there; ``date_assumptions`` sets the time. The
-    tasks are no longer unschedulable, and their messages are cleared. The tasks' gangs are touched, that is, checked
-    again.
+    The tasks arrive on their machines in the given order, and use capacity there; ``date_assumptions`` sets the time.
+    The tasks are no longer unschedulable, and their messages are cleared. The tasks' gangs are touched, that is,
+    checked again.
     """
     tasks = cluster.tasks
     cluster.number_arrivals(rows)
@@ -91,7 +91,7 @@ def date_assumptions(cluster: Cluster, now: float) -> None:
 def wait_for_room(cluster: Cluster, rows: Int64, *, ordered: Bool) -> None:
     """Record that assumed tasks (int64[N] rows) wait for victims to leave, and arrive only once they are bound.
 
-    ``ordered``: bool[N], whether the order of arrival matters on their machines.
+    ``ordered``: bool[N], whether the order of arrival matters on the tasks' machines.
     """
     cluster.tasks.displacing[rows] = ordered
 
@@ -105,7 +105,7 @@ def owe(cluster: Cluster, task: int) -> None:
 def confirm(cluster: Cluster, task: int, now: float) -> None:
     """Record that an assumed task is reported as bound ``now``.
 
-    The task's failures are forgotten, and so is whom others were evicted for it.
+    The function also forgets the task's failures, and the tasks for which others were evicted on its behalf.
 
     The task's gang is touched, that is, checked again.
     """
@@ -117,8 +117,8 @@ def confirm(cluster: Cluster, task: int, now: float) -> None:
 def find_bound(cluster: Cluster, task: int, now: float) -> None:
     """Record that a task that is assumed, or bound, is seen bound where it is.
 
-    If the task had to wait for victims, it counts as arriving only now. The code that describes the task touches its
-    gang.
+    If the task had to wait for victims, it counts as arriving only now. Code that changes what the task is
+    (`task_description`) marks the task's gang for a check.
     """
     tasks = cluster.tasks
     if tasks.displacing[task] and tasks.state[task] == TaskPhase.ASSUMED:
@@ -131,8 +131,8 @@ def find_bound(cluster: Cluster, task: int, now: float) -> None:
 def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float) -> None:
     """Record that a known task is seen bound on an unexpected machine, or with another class (row) there.
 
-    The task leaves its former machine, and what was recorded about that is cleared; victims on its machine still have
-    to leave. The task's gang is touched, that is, checked again.
+    What was recorded about the task on its former machine is cleared; victims on its new machine still have to leave.
+    The task's gang is touched, that is, checked again.
     """
     tasks = cluster.tasks
     told_to_go = bool(tasks.leaving[task]) and cluster.where(task) == machine
@@ -215,7 +215,8 @@ def give_up_place(cluster: Cluster, task: int) -> None:
 def refuse(cluster: Cluster, task: int, *, retry: bool) -> None:
     """Record that the binding of a task that has just lost its machine was refused.
 
-    Without ``retry``, the task is refused for good: it is unschedulable until it changes, and nothing is owed to it.
+    Without ``retry``, the task is refused for good: it is unschedulable until it changes, and no evictions are owed
+    to it.
     """
     tasks = cluster.tasks
     tasks.unschedulable[task] = tasks.refused[task] = not retry
@@ -264,8 +265,8 @@ class Lifted:
 def lift(cluster: Cluster, task: int) -> Lifted:
     """Let an assumed task on a known machine be placed as if it had no machine; its capacity there stays booked.
 
-    Only rounds that take effect call this function: afterwards, the task is put back, or ``leave_former`` releases
-    the capacity.
+    Only rounds that take effect call this function. Afterwards, ``put_back`` returns the task to its machine, or
+    ``leave_former`` releases the capacity.
     """
     tasks = cluster.tasks
     lifted = Lifted(
@@ -303,7 +304,7 @@ def lift_running(cluster: Cluster, rows: Int64) -> Int64:
 
     Return int64[N]: their machines (rows). If devices may move, the lifted tasks use no devices either.
 
-    The caller answers one question about the lifted tasks, and then calls ``set_back`` before anything else happens.
+    The caller answers one question about the lifted tasks, and then calls ``set_back`` before it does anything else.
     """
     if cluster.devices.stayed is not None:
         for row in rows.tolist():

@@ -29,7 +29,7 @@ def mark_unschedulable(cluster: Cluster, rows: Int64) -> None:
 def hold_back(cluster: Cluster, rows: Int64 | Sequence[int]) -> None:
     """Exclude pending tasks from rounds.
 
-    The tasks have not been tried, because their gang lacks members or has enough of them.
+    The tasks have not been tried, because their gang lacks members or has more than it needs.
     """
     cluster.tasks.unschedulable[rows] = True
 
@@ -41,12 +41,12 @@ def set_aside(cluster: Cluster, task: int, why: str) -> None:
 
 
 def note_put_off(cluster: Cluster, rows: Int64, number: int) -> None:
-    """Record that tasks (int64[N] rows) wait for a round of their own since round ``number``; 0: they no longer do."""
+    """Record that tasks (int64[N] rows) wait for a round of their own since round ``number``; 0: they wait no more."""
     cluster.tasks.put_off[rows] = number
 
 
 def activate(cluster: Cluster, rows: Int64) -> None:
-    """Let tasks (int64[N] rows, pending and not refused for good) take part in rounds again."""
+    """Let tasks (int64[N] rows) take part in rounds again; the tasks must be pending and not refused for good."""
     cluster.tasks.unschedulable[rows] = False
 
 

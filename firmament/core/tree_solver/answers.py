@@ -182,7 +182,7 @@ def assign(
     """Return which count of ``profile`` (largest first) each child gets in the cheapest way, and what that costs.
 
     ``weights``: for each child, the cost of each count that it may hold; ``must``: children that may not be left out.
-    Some way must exist. Of equal children, the earlier one gets no smaller count.
+    At least one such assignment must exist. Of equal children, the earlier one gets no smaller count.
     """
     needed = Counter(profile)
     if len(needed) == 1:

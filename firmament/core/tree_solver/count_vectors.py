@@ -24,9 +24,9 @@ Table = NDArray[np.object_]
 def best_profile(options: Sequence[tuple[int, bool]], units: int, pack: bool, total: int) -> tuple[int, ...]:
     """Return the best profile that sums to ``total``, one of the totals of `find_reachable`, with its arguments.
 
-    If the sets had no gaps, the best profile would be known at once. No other profile is better, so if the children can
-    hold that profile despite the gaps, it is the answer. If the children cannot hold it, the function computes a table
-    of all profiles.
+    If the sets had no gaps, the best profile would be known at once. No profile is better than that one, so if the
+    children can hold it despite their gaps, it is the answer. If the children cannot hold it, the function computes a
+    table of all profiles.
     """
     within = (2 << total) - 1
     used = drop_unneeded([(counts & within, must) for counts, must in options], units, total)
@@ -54,15 +54,15 @@ def _solve_without_gaps(sets: Sequence[int], units: int, pack: bool, total: int)
 
 
 def _fill(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]:
-    """Return for each child its count in the best packing; arbitrary if there is none.
+    """Return for each child its count in the best packing; arbitrary counts if there is no packing.
 
     The function assumes that a child that must be used can hold every count from its own least to its own largest. The
     function also assumes that any other child can hold every count from the least of all these others to its own
     largest.
 
-    As few further children are used as possible, those with the largest counts. Of all used children, the one that can
-    become the largest is filled first, as far as the least counts of the others allow. Of equal children, the one with
-    the larger least count is filled first, as that leaves more.
+    As few further children are used as possible, those with the largest counts. Of all used children, the one that
+    can become the largest is filled first, as far as the least counts of the others allow. Of equal children, the
+    child with the larger least count is filled first, as that leaves more for the others.
     """
     must = np.array([must for _, must in used], dtype=np.bool_)
     least = min((get_lowest(counts) for counts, must in used if not must), default=0)
@@ -87,7 +87,7 @@ def _fill(used: Sequence[tuple[int, bool]], units: int, total: int) -> list[int]
 
 
 def _level(used: Sequence[tuple[int, bool]], total: int) -> list[int]:
-    """Return for each child its count in the most even division: the same for all, as far as their bounds allow.
+    """Return for each child its count in the most even division: equal counts, as far as the children's bounds allow.
 
     The function assumes that each child can hold every count from its own least (0 if it may be left out) to its own
     largest.
@@ -154,8 +154,8 @@ def _by_table(used: Sequence[tuple[int, bool]], units: int, pack: bool, total: i
     """Return the best profile for any sets of counts, by a table.
 
     A profile is written as a number with a digit per count: how often the count occurs. The better profile has the
-    larger number, and such numbers add up. So a table over (used children, pods so far) finds the best one child by
-    child, in children x counts x pods operations on such numbers.
+    larger number, and the numbers of children add up. A table over (used children, pods so far) thus finds the best
+    profile child by child, in children x counts x pods operations on such numbers.
     """
     values = list_counts(reduce(or_, (counts for counts, _ in used)))
     digit = max(len(used).bit_length(), 1)

@@ -55,7 +55,7 @@ def ask(tree: Tree, found: ReachableShares, rules: Sequence[Rule], size: int) ->
     """Return the questions of each level, beginning with the root's: how is ``size`` divided over the first level?
 
     The best profile of a share does not depend on the rest of the tree, as what `solver` compares adds up over units.
-    So the questions about a child are only those for counts in the profiles of its parent's questions.
+    Further questions about a child are therefore only those for counts in the profiles of its parent's questions.
     """
     units, shares = np.zeros(1, dtype=np.int64), np.full(1, size, dtype=np.int64)
     asked = []
@@ -91,7 +91,9 @@ def _answer(
 
 
 def _list_child_questions(asked: Questions, shares: Shares, first: Int64, size: int) -> tuple[Int64, Int64]:
-    """Return the questions about the children: each child with every count of its parent's profiles that it can hold.
+    """Return the questions about the children: how each child divides the counts of its parent's profiles.
+
+    Counts that the child cannot hold are left out.
 
     The result is units and shares, int64[Q] each, sorted.
     """

@@ -84,7 +84,7 @@ def batches(first: Int64, parents: Int64) -> Iterator[tuple[Int64, Int64, Bool]]
 def compute_caps(shares: Shares, children: Int64, exists: Bool) -> Int64:
     """Return the most pods that each child can hold, in steps: int64[R, C].
 
-    The entry is 0 if there is no child, or if it can hold none.
+    An entry is 0 if there is no child in its column, or if that child can hold no pods.
     """
     return np.where(exists, shares.high[children] // shares.step, 0)
 
@@ -171,7 +171,7 @@ def _totals(
 
 
 def _columns(rows: Bool, others: dict[int, int], must: Bool) -> Shares:
-    """Return shares where rows that are progressions with one least and one step are arrays, and all others sets."""
+    """Return shares: rows that are progressions with one least count and step as arrays, all others as sets."""
     some = rows.any(axis=1)
     lowest = np.argmax(rows, axis=1)
     highest = rows.shape[1] - 1 - np.argmax(rows[:, ::-1], axis=1)

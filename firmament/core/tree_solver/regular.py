@@ -2,7 +2,8 @@
 
 All counts in this module are in steps (the factor that all counts share). Rows are parents, columns their children by
 falling cap, 0 for children that cannot be used. A child with a larger cap can hold whatever another child can, so the
-best profile uses the children with the largest caps. Only the number of used children has to be found.
+best profile uses the children with the largest caps. Once the number of used children is found, the best profile is
+known.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def find_totals(caps: Int64, least: int, units: int, size: int) -> Bool:
 def pack_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
     """Return the best profile by rule *pack* of each row that sums to its share: int64[rows, children].
 
-    As few children are used as the caps allow; each takes as much as it can while the least remains for the next ones.
-    Every row must be able to hold its share.
+    The function uses as few children as the caps allow; each child takes as much as it can while the least count
+    remains for the next ones. Every row must be able to hold its share.
     """
     before = np.cumsum(caps, axis=1) - caps
     column = np.arange(caps.shape[1])
@@ -49,8 +50,8 @@ def pack_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
 def spread_profiles(caps: Int64, least: int, units: int, shares: Int64) -> Int64:
     """Return the most even profile of each row that sums to its share: int64[rows, children].
 
-    As many children are used as the least allows, filled to one level like connected vessels. Pods that remain go to
-    the first children that can take one more. Every row must be able to hold its share.
+    The function uses as many children as the least allows, and fills them to one level like connected vessels. Pods
+    that then remain go to the first children that can take one more. Every row must be able to hold its share.
     """
     column = np.arange(caps.shape[1])
     number = units or np.minimum((caps > 0).sum(axis=1), shares // least)[:, None]
@@ -70,8 +71,8 @@ def assign_counts(profiles: Int64, caps: Int64, cost: Int64, room: Int64) -> Int
 
     ``caps``, ``cost`` (per pod), ``room`` and the result have the leaves in their own order. The assignment has the
     least total cost; of several such assignments, the function takes the one whose used leaves can hold least. Counts
-    are assigned from the largest down, each to the best remaining leaf that can hold it. To exchange two leaves' counts
-    towards that order never costs more, since a leaf that can hold a count can hold any smaller one.
+    are assigned from the largest down, each to the best remaining leaf that can hold it. Exchanging two leaves'
+    counts towards that order never costs more, since a leaf that can hold a count can hold any smaller one.
     """
     order = np.lexsort((room, cost), axis=1)
     able = np.take_along_axis(caps, order, axis=1)

@@ -7,8 +7,8 @@
    a smaller largest, second largest, ... count is better. Hard rules leave nothing to compare.
 
 2. Level by level from the top, without the leaves: how many pods the used units could hold, all together. With
-   "best-fit", fewer is better, so that small groups do not break up empty domains; with "roomiest", more is better;
-   "cheapest" does not compare this number. ``counted`` says by which resources pods count.
+   "best-fit", a smaller number of pods is better, so that small groups do not break up empty domains; with
+   "roomiest", a larger one is; "cheapest" does not compare it. ``counted`` says by which resources pods count.
 
 3. The sum of ``cost`` over the pods.
 
@@ -198,7 +198,7 @@ def list_inconsistencies(
     """Return a line for people on each rule of a group that no tree of this size can keep; () if there is none.
 
     ``rules``, ``levels`` (names) and ``units`` (how many there are): top to bottom. Only the size of the tree counts,
-    so a group without a complaint may still find no place.
+    so a group without such a line may still find no place.
     """
     if size < 1:
         return (f"size {size}: a group has at least 1 pod",)

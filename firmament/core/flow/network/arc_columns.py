@@ -231,10 +231,10 @@ def _nth_smallest(key: Int32, nth: Int64) -> Int32:
 
 
 def _in_turn(row: Int64, place: Int64, at_limit: Bool, want: Int64, begin: Int64) -> Bool:
-    """Return which pairs of ``row`` and ``place`` to keep, so that ``want`` pairs remain per row where possible.
+    """Return which of the pairs (``row``, ``place``) to keep: ``want`` pairs per row where possible.
 
-    The result is bool[P]. Only pairs ``at_limit`` are dropped. Pairs from column ``begin`` on are kept first, then
-    those from the first column on.
+    The result is a mask over the pairs. Only the pairs marked in ``at_limit`` are dropped. Pairs from column
+    ``begin`` on are kept first, then those from the first column on.
     """
     kept = np.ones(len(row), dtype=np.bool_)
     some = np.flatnonzero(at_limit)
@@ -250,9 +250,10 @@ def _in_turn(row: Int64, place: Int64, at_limit: Bool, want: Int64, begin: Int64
 
 # --- Costs of the arcs from which columns are chosen, read once for all users.
 #
-# The rows of costs together exceed a processor's cache, and reading each entry waits for memory. So one pass computes
-# everything for which whole rows must be read: the least cost on each machine, and the costs on machines that are
-# likely to be used. With the costs on likely machines, columns are chosen and most left-out arcs are priced.
+# The rows of costs together exceed a processor's cache, and reading each entry waits for memory. One pass over the
+# costs therefore computes everything for which whole rows must be read: the least cost on each machine, and the costs
+# on machines that are likely to be used. With the costs on likely machines, columns are chosen and most left-out arcs
+# are priced.
 
 
 class OfferedArcs:

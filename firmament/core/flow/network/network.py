@@ -4,8 +4,8 @@
     class ────────► unscheduled aggregator ──penalty, in wait buckets──► sink
 
 The nodes are numbered in this order: classes, their unscheduled aggregators, the machines that occur in a column, the
-sink. The supply of a class is its number of waiting tasks. The arcs over the aggregator take all of it, so a feasible
-flow always exists.
+sink. The supply of a class is its number of waiting tasks. The arcs over the aggregator can take all tasks, so a
+feasible flow always exists.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ class Network:
 def compute_unscheduled_penalties(residual: Residual, dearest: int) -> Int64:
     """Return what leaving a task unscheduled costs, more than any gain: int64[C, WAIT_BUCKETS]; longest wait first.
 
-    One more placed task may push other tasks to other machines, at most one per class or machine. So a penalty is the
-    dearest placement (``dearest``: units) times the longest chain of such moves, and the flow leaves no task waiting
-    that has a place. Among tasks that compete for a place, each wait bucket counts more than any difference in cost,
-    and each rank of priority counts more than any difference in wait.
+    Placing one more task may push other tasks to other machines, at most one task per class or machine. A penalty is
+    therefore the dearest placement (``dearest``: units) times the longest chain of such moves, so the flow leaves no
+    task waiting that has a place. Among tasks that compete for a place, each wait bucket counts more than any
+    difference in cost, and each rank of priority counts more than any difference in wait.
     """
     problem = residual.problem
     longest_chain = min(problem.classes, problem.machines) + 1

@@ -1,7 +1,7 @@
 """Widens a network by columns, or gives each crowding step its own arc, and carries a flow over to the new arcs.
 
-Between the first network of a solve and the last, usually a few dozen columns are added and nothing else changes. Then
-all other parts of the network are reused.
+Between the first network of a solve and the last, usually a few dozen columns are added and nothing else changes. All
+parts of the network that do not change are then reused.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def unmerge(network: Network) -> Network:
 def map_flow_to_wider_network(old: Network, flows: Int64, new: Network, machines: int) -> Int64:
     """Return the flow of ``old`` on the arcs of ``new``, which has all columns of ``old`` and at least its capacities.
 
-    ``machines``: number of machines in the problem. Steps may be merged in one network and not in the other.
+    ``machines``: number of machines in the problem. One network may merge steps that the other does not merge.
     """
     result = np.zeros(len(new.problem.tails), dtype=np.int64)
     old_blocks, new_blocks = old.blocks, new.blocks

@@ -1,9 +1,10 @@
 """Computes node prices of an optimal flow: the cost of one more unit of flow at a node.
 
-Prices are valid if no arc with spare capacity has a negative reduced cost, cost + price(head) - price(tail). An optimal
-flow has many valid sets of prices, between two extremes in the residual network. One extreme is the distance from the
-node to the sink, the other is minus the distance from the sink to the node. The middle of the two extremes is valid as
-well, and arcs outside the network contradict it much less often. So column generation uses the middle.
+Prices are valid if no arc with spare capacity has a negative reduced cost, cost + price(head) - price(tail). An
+optimal flow has many valid sets of prices, between two extremes in the residual network. One extreme is the distance
+from the node to the sink, the other is minus the distance from the sink to the node. The middle of the two extremes
+is valid as well, and arcs outside the network contradict it much less often. Column generation therefore uses prices
+in the middle between the two extremes.
 
 Sweeps find the shortest paths (`firmament.core.flow.shortest_paths`): each sweep relaxes all arcs at classes, then
 all arcs at machines. No negative cycle exists, because the flow is optimal.
@@ -57,7 +58,7 @@ def node_prices(network: Network, flows: Int64) -> Prices:
 
 
 def least_class_prices(network: Network, flows: Int64) -> Int64:
-    """Return by how much the cost of the flow falls with one task less of each class: int64[C'], in whole units.
+    """Return by how much the cost of the flow falls if one task fewer of each class waits: int64[C'], in whole units.
 
     Raises ``NotOptimalError`` if the flow is not optimal.
     """
@@ -93,8 +94,9 @@ class _Residual:
         room = arcs.capacities[unscheduled].reshape(penalty.shape) > pending
         self.stay = np.where(pending > 0, penalty, -UNREACHABLE).max(axis=1, initial=-UNREACHABLE)
         leave = np.where(room, penalty, UNREACHABLE).min(axis=1, initial=UNREACHABLE)
-        # If all tasks of a class stay pending, no path to the sink bounds the price of the class from above. Then its
-        # price is the least that the arcs with flow allow: what placing one of its tasks would save.
+        # If all tasks of a class stay pending, no path to the sink bounds the price of the class from above. The
+        # price of the class is then the least that the arcs with flow allow: what placing one of its tasks would
+        # save.
         whole = flows[aggregation] >= arcs.capacities[aggregation]
         self.leave: Int64 = np.where(whole, self.stay, leave)
 
@@ -106,7 +108,7 @@ class _Residual:
     def compute_to_sink(self) -> tuple[Int64, Int64]:
         """Return the greatest valid prices of classes and machines: distances to the sink.
 
-        Raises ``NotOptimalError`` if these distances are not valid prices; then no valid prices exist.
+        Raises ``NotOptimalError`` if these distances are not valid prices; no valid prices exist in that case.
         """
         back = self.by_machine
         ahead = ArcBlock(self.column_class, self.column_machine, self.forward)
@@ -115,7 +117,7 @@ class _Residual:
         for _ in range(MOST_SWEEPS):
             ahead.relax(cls, machine)
             shorter = backward.relax(machine, cls)
-            # In this loop prices only fall. A price below what the arcs with flow allow means that a cycle through the
+            # This loop only lowers prices. A price below what the arcs with flow allow means that a cycle through the
             # sink saves cost.
             if (machine < self.last_step).any() or (cls < self.stay).any():
                 raise NotOptimalError(

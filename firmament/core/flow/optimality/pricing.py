@@ -70,8 +70,8 @@ class FullPrices:
 class Violations:
     """Left-out arcs that could lower the cost: columns to add, and machines (int64[V]) that need more crowding steps.
 
-    ``total``: number of all violations, including those beyond the limit on what is added at once. ``settled``: prices
-    that no arc violates that is still left out after ``columns`` are added.
+    ``total``: number of all violations, including those beyond the limit on what is added at once. ``settled``:
+    prices that no left-out arc violates once ``columns`` are added.
     """
 
     columns: ArcColumns
@@ -92,8 +92,8 @@ def price_out(
 ) -> Violations:
     """Price all left-out arcs; return at most about ``limit`` of the worst violations, divided among the classes.
 
-    ``settled``: prices that no left-out arc violates, such as those of the pricing before. If they are given, only arcs
-    are priced whose machine has become cheaper relative to their class.
+    ``settled``: prices that no left-out arc violates, such as those of the last pricing. If the prices before are
+    given, only arcs are priced whose machine has become cheaper relative to their class.
     """
     share = max(1, limit // max(1, len(network.classes)))
     waiting = residual.remaining.sum(axis=1)
@@ -198,9 +198,9 @@ def _inside(network: Network, classes: Int64, some: Int64, machines: int) -> tup
 def _closer(risen: Int64, changed: Int64, near: Int64) -> list[tuple[Int64, Int64]]:
     """Return blocks of rows and of machines among ``near`` that cover all pairs whose reduced cost may have fallen.
 
-    A pair's reduced cost falls if its class's price has ``risen`` (int64[U]) by more than its machine's price has
-    ``changed`` (int64[M]). Most prices move together or not at all, so few classes rise by more, and few machines by
-    less.
+    The reduced cost of a pair (class, machine) falls if the class's price has ``risen`` (int64[U]) by more than the
+    machine's price has ``changed`` (int64[M]). Most prices move together or not at all, so few classes' prices rise
+    by more than most, and few machines' prices by less.
     """
     usual = np.median(risen) if len(risen) else 0
     blocks = []

@@ -1,11 +1,12 @@
 """Repairs a nearly optimal flow with nearly valid prices, without solving the network again.
 
 After the first solve of a round, often only a handful of arcs are missing, each a few units cheaper than the prices
-say. A solver that starts anew takes as long for these arcs as for the whole network. Instead, the repair fills the arcs
-that are cheaper than their prices, and empties arcs that carry flow at too high a cost. Some nodes then have an excess
-of flow and others a deficit. The repair sends the excess to the deficits along shortest paths of the residual network,
-along all shortest paths of one length at a time. Prices rise by the lengths of these paths, and so remain valid. This
-is the primal-dual method for min-cost flows, started near its end (Ahuja, Magnanti, Orlin: Network Flows, 9.8).
+say. A solver that starts anew takes as long for these arcs as for the whole network. Instead, the repair fills the
+arcs that are cheaper than their prices, and empties arcs that carry flow at too high a cost. Some nodes then have an
+excess of flow and others a deficit. The repair sends the excess to the deficits along shortest paths of the residual
+network, along all shortest paths of one length at a time. Repairing a flow raises prices by the lengths of the
+shortest paths, so prices remain valid. The repair is the primal-dual method for min-cost flows, started near its end
+(Ahuja, Magnanti, Orlin: Network Flows, 9.8).
 
 A path's length counts reduced costs first and arcs second: many paths have reduced cost 0, and those with the fewest
 arcs are found first and cross each other least.
@@ -148,8 +149,8 @@ class _Graph:
     def _distances(self, tail: Int64, head: Int64, length: Int32) -> Int32:
         """Return the distance of each node to the nearest deficit, ``_FAR`` if no path leads to one: int32[N]."""
         distance = np.where(self.excess < 0, 0, _FAR).astype(np.int32)
-        # Paths alternate between classes and other nodes: with each half relaxed in turn, a sweep takes two steps of a
-        # path.
+        # Paths alternate between classes and other nodes: relaxing the two kinds of nodes in turn makes a sweep take
+        # two steps of a path.
         middle = int(np.searchsorted(tail, self._classes))
         blocks = [
             ArcBlock(tail[some], head[some], length[some]) for some in (slice(middle), slice(middle, None))

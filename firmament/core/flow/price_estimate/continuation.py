@@ -1,10 +1,11 @@
 """Estimates the prices of a round from the prices that shapes had in an earlier round.
 
-From round to round the prices of shapes move together: when load grows, all of them rise, and their differences hardly
-change. So only one number has to be found anew: the level of prices at which machines take as many tasks as wait. New
-shapes get a price from what machines charge at that level. These prices are so exact that Newton's method can begin
-with little smoothing, on the machines that some shape wants at these prices. If the prices turn out to mislead, the
-result is None, and the caller estimates prices from scratch.
+From round to round the prices of shapes move together: when load grows, all of them rise, and their differences
+hardly change. A round must therefore find only one number anew: the level of prices at which machines take as many
+tasks as wait. New shapes get a price from what machines charge at that level. Shifted to the common level, the
+earlier prices are so exact that Newton's method can begin with little smoothing, on the machines that some shape
+wants at these prices. If the prices turn out to mislead, the result is None, and the caller estimates prices from
+scratch.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ def continue_prices(
 ) -> tuple[Int64, Market, Int64, MarketPoint] | None:
     """Return sharp prices of shapes, derived from the problem's ``dual_prices``, or None.
 
-    The result is: the machines that take part, ascending; their market; indices of the market's shapes; the prices. The
-    function returns None if earlier prices cover too few tasks, or if they mislead.
+    The result consists of the machines that take part (ascending), their market, indices of the market's shapes, and
+    the prices. The function returns None if earlier prices cover too few tasks, or if they mislead.
     """
     tuning, finest = prices.continuation, prices.newton.sharpest[-1]
     stairs, shapes, tasks = demand.stairs, demand.shapes, demand.tasks
@@ -60,7 +61,10 @@ def continue_prices(
 
 
 def _find_known(demand: MarketDemand, enough: float) -> Float32 | None:
-    """Return the earlier prices of shapes: float32[S]; NaN for unknown ones. None if the prices cover too few tasks."""
+    """Return the earlier prices of shapes: float32[S]; NaN where no price is known.
+
+    The result is None if the known prices cover too few tasks.
+    """
     problem, tasks = demand.problem, demand.tasks
     if problem.dual_prices is None:
         return None
@@ -127,5 +131,8 @@ class _Pricing:
         return np.float32(high)
 
     def _load(self, stairs: CrowdingSteps, price: Float32) -> Float32:
-        """Return how many tasks machines take at ``price``; a step counts only if the price pays for it."""
+        """Return how many tasks machines take at ``price``.
+
+        A crowding step counts only if ``price`` covers its cost.
+        """
         return smooth_loads(stairs, price, np.float32(self._finest.width))[0]

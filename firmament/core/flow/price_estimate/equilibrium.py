@@ -8,7 +8,8 @@ them. Three steps find these prices:
 2. *Prices of the classes* that clear those machines, by Newton's method with strong smoothing (see ``newton``).
 3. Prices of the classes once more, with little smoothing, on all machines that some class would want at these prices.
 
-The estimate only steers the choice of columns. It is never part of a cost, and the certificate does not depend on it.
+The estimate only steers the choice of columns. The estimate is never part of a cost, and the certificate does not
+depend on it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ UNWANTED = 2**31 - 1
 
 
 Found = tuple[Int64, Market, Int64, MarketPoint | None]
-"""Machines that take part, ascending; their market; its shapes' indices; prices, None if the market is empty."""
+"""What is found: the machines that take part, ascending.
+
+Their market; its shapes' indices; prices, None if the market is empty.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ def _settle(
     doubt = (
         cleared.temperature if whole else max(cleared.temperature, tuning.least_doubt * demand.stairs.step)
     )
-    # Shares of the classes sum to 1 at the price found, even where this price is below what the machine charges.
+    # At the price found, the classes' shares sum to 1, even where this price is below what the machine charges.
     short = np.minimum((charged - cleared.price) / np.float32(doubt), tuning.shortest)
     appeal = np.maximum(cleared.load, tuning.least_appeal) * np.exp(short)
     sharp = float(cleared.load.sum()) >= tuning.enough * float(market.tasks.sum())
@@ -161,9 +165,10 @@ def narrow_price(price: Int64) -> Int32:
 
 # --- A sample of shapes, used where there are too many shapes to price each of them.
 #
-# The sampled demand must stay balanced. If tasks that suit one kind of machine are drawn too often, these machines
-# become too expensive and all others too cheap. Columns are then chosen at prices that are wrong everywhere. So shapes
-# are sorted by the machines that they prefer, and drawn from that order at even distances.
+# The sampled demand must stay balanced. If sampling drew tasks that suit one kind of machine too often, these
+# machines would become too expensive and all others too cheap. Columns would then be chosen at prices that are wrong
+# everywhere. Sampling therefore sorts shapes by the machines that they prefer, and draws from that order at even
+# distances.
 
 
 def sample_shapes(
@@ -209,8 +214,8 @@ def _preferences(problem: PlacementProblem, shapes: Int64, tuning: PriceTuning) 
 
 # --- The machines that the flow is likely to use, found at prices that clear some of the machines.
 #
-# Prices of classes suffice: a class wants a machine if it would pay more for a place there than the machine charges.
-# Some thousand machines are enough to find such prices roughly.
+# Knowing the prices of classes suffices: a class wants a machine if it would pay more for a place there than the
+# machine charges. Some thousand machines are enough to find such prices roughly.
 
 
 def estimate_first_prices(demand: MarketDemand, tuning: PriceTuning) -> Float32:
@@ -227,8 +232,9 @@ def estimate_first_prices(demand: MarketDemand, tuning: PriceTuning) -> Float32:
     rough = balance(market, price, load, market.stairs.step)
     dearest = (rough[:, None] - market.cost).max(axis=0)
     lacking = market.stairs.base - dearest
-    # ``balance`` compares each class with the load of all classes. So the prices of n similar classes come out too low,
-    # by about step x ln(n). Hence the threshold is counted from the machine that lacks least.
+    # ``balance`` (a step of Sinkhorn's scaling) compares each class with the load of all classes. As a result,
+    # ``balance`` returns prices of n similar classes that are too low by about step x ln(n). The threshold is
+    # therefore counted from the machine that lacks least.
     near = market.select(
         np.flatnonzero(lacking < max(lacking.min(), 0) + tuning.first_reach * market.stairs.step)
     )
@@ -243,8 +249,8 @@ def estimate_first_prices(demand: MarketDemand, tuning: PriceTuning) -> Float32:
 def find_wanted_machines(demand: MarketDemand, worth: Float32, reach: float) -> tuple[Int64, Float32]:
     """Return the machines that some shape wants, or nearly wants, at the prices ``worth`` (float32[S]); ascending.
 
-    Also returns float32: the highest offer of any shape for each of these machines. A shape without a price (NaN) wants
-    all machines on which it fits.
+    Also returns float32: the highest offer of any shape for each of these machines. A shape whose price is unknown
+    (NaN) wants all machines on which it fits.
     """
     unseen = np.isnan(worth)
     paid = demand.best_offers(~unseen, worth[~unseen])

@@ -27,9 +27,10 @@ HIGHEST = 2**29
 class CrowdingSteps:
     """What machines charge besides the tasks' own costs, and how many tasks they take: float32[M] each.
 
-    A machine takes its first task at the price ``base``, and one more task for each ``growth`` (> 0) by which the price
-    is higher. ``ahead``: number of tasks by which its steps are, on average, ahead of the line (price - ``base``) /
-    ``growth``. ``room``: most tasks that it takes. ``step``: a typical crowding step, in units of cost.
+    A machine takes its first task at the price ``base``, and one more task for each ``growth`` (> 0) by which the
+    price is higher. ``ahead``: number of tasks by which its steps are, on average, ahead of the line (price -
+    ``base``) / ``growth``. ``room``: most tasks that the machine takes. ``step``: a typical crowding step, in units
+    of cost.
     """
 
     base: Float32
@@ -44,8 +45,8 @@ class CrowdingSteps:
     ) -> CrowdingSteps:
         """Return the crowding steps of all machines.
 
-        ``base``: int64[M], units that the next task pays; ``room``: int64[M], most tasks; ``flattest``: smallest
-        growth, as a part of a typical step.
+        ``base``: int64[M], units of cost that the next task pays; ``room``: int64[M], most tasks; ``flattest``:
+        smallest growth, as a part of a typical step.
         """
         step = typical_step(problem)
         times = problem.times()
@@ -87,7 +88,7 @@ class Market:
     stairs: CrowdingSteps
 
     def select(self, machines: Int64) -> Market:
-        """Return the market of the same tasks with some of the machines (indices into those of the market)."""
+        """Return the market of the same tasks with some of the machines (indices into the machines of this market)."""
         return Market(self.cost.take(machines, axis=1), self.tasks, self.stairs.select(machines))
 
 
@@ -129,7 +130,7 @@ class MarketDemand:
         offer = np.zeros(self.problem.machines, dtype=np.int32)
         net = np.empty_like(offer)
         for shape, price in zip(self.shapes[among].tolist(), worth.tolist(), strict=True):
-            # Offers are counted from far below zero, so that 0 means no offer.
+            # Offers are stored relative to a number far below zero, so that 0 stands for no offer.
             np.subtract(
                 np.int32(HIGHEST + round(min(max(price, -HIGHEST), HIGHEST))),
                 self.problem.cost[shape],
@@ -137,7 +138,8 @@ class MarketDemand:
             )
             net *= self.fits[shape]
             np.maximum(offer, net, out=offer)
-        offer -= np.int32(HIGHEST)  # as an integer: a float so far from zero would be off by dozens
+        # as an integer: with a float so far from zero, rounding errors would be dozens of units
+        offer -= np.int32(HIGHEST)
         return offer.astype(np.float32)
 
 

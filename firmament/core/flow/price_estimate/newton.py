@@ -1,17 +1,17 @@
 """Sharpens estimated prices by Newton's method on the dual of the round's network.
 
-Given prices u of the classes, machine m is worth V_m = max over classes of u_c - cost(c, m). The machine takes as many
-tasks as it has crowding steps below V_m, from the class that attains the maximum. The prices of the optimal flow are
-those at which all tasks of each class are taken. The maximum and the staircase of steps are both smoothed. So the
-number of tasks taken is differentiable in u, and Newton's method finds the prices in a few steps; then the smoothing is
-made finer. This is the entropy-regularised transport problem with a convex cost of load (Cuturi 2013; Brauer et al.
-2017 for Newton's method on it).
+Given prices u of the classes, machine m is worth V_m = max over classes of u_c - cost(c, m). The machine takes as
+many tasks as it has crowding steps below V_m, from the class that attains the maximum. The prices of the optimal flow
+are those at which all tasks of each class are taken. The dual has a maximum (over offers) and a staircase (of
+crowding steps); both are smoothed. With the smoothing, the number of tasks taken is differentiable in u, and Newton's
+method finds the prices in a few steps; then the smoothing is made finer. This is the entropy-regularised transport
+problem with a convex cost of load (Cuturi 2013; Brauer et al. 2017 for Newton's method on it).
 
 The unknowns are the classes' prices. Newton's equation is solved by conjugate gradients, which only need products of
 the Hessian with vectors. The dual is concave, so the sign of the slope at the end of a step tells whether the step is
-too long; such a step is shortened. All of this is products of vectors with one matrix over classes x machines (see
-``SmoothedMarket``). Halving the temperature squares the entries of the matrix, so the temperature is halved from stage
-to stage.
+too long; such a step is shortened. Each evaluation of the smoothed dual consists of products of vectors with one
+matrix over classes x machines (see ``SmoothedMarket``). Halving the temperature squares the entries of the matrix, so
+the temperature is halved from stage to stage.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ BLOCK = 400_000
 class MarketPoint:
     """Prices of S classes, and the loads and prices of M machines that follow from them at a temperature.
 
-    A class's offer to a machine is its ``factor`` times the market's kernel. Its share of the machine's tasks is its
-    offer divided by the ``total``.
+    A class's offer to a machine is its ``factor`` times the market's kernel. The share of a class in the machine's
+    tasks is its offer divided by the ``total``.
     """
 
     temperature: float
@@ -73,9 +73,9 @@ class SmoothedMarket:
     """A market in which the choice between classes and the steps of machines are smoothed.
 
     What a class offers to a machine is exp((worth - cost - price) / temperature). A change of a class's price
-    multiplies its row, and half the temperature squares all entries. So one *kernel*, float32[S, M], serves for many
-    prices, and each point is computed by products of this matrix with a vector (Sinkhorn's scaling). A point may be
-    used until the smoothing changes or another point is evaluated.
+    multiplies its row, and half the temperature squares all entries. One *kernel*, float32[S, M], therefore serves
+    for many prices, and each point is computed by products of this matrix with a vector (Sinkhorn's scaling). A point
+    may be used until the smoothing changes or another point is evaluated.
     """
 
     def __init__(self, market: Market) -> None:
@@ -215,7 +215,7 @@ def continue_from(
 
 
 def balance(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
-    """Return prices of the classes that match the machines' prices and loads: one step of Sinkhorn's scaling."""
+    """Return prices of the classes that match the machines' prices and loads, by one step of Sinkhorn's scaling."""
     exponent = market.cost + np.maximum(price, market.stairs.base)
     least = exponent.min(axis=1)
     exponent -= least[:, None]
@@ -271,7 +271,7 @@ def _settle(
                 break
             length *= np.float32(
                 rise / (rise - after)
-            )  # where the slope would be 0, were it linear up to here
+            )  # where the slope would be 0 if it were linear up to there
             tried = smoothed.evaluate(point.worth + length * move)
         point = tried
     return point

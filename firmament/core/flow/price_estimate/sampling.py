@@ -1,13 +1,13 @@
 """Samples pairs of classes and machines, in proportion to the expected flow.
 
-The sampling is systematic: the pairs' weights are laid end to end, and a pair is drawn wherever a mark of an even grid
-falls into its weight. Pairs with total weight w are drawn w times, plus or minus one, instead of a random number of
-times. The module samples twice, once over the machines of each class and once over the classes of each machine. So
-every class and every machine is drawn in proportion to its weight.
+The sampling is systematic: the pairs' weights are laid end to end, and a pair is drawn wherever a mark of an even
+grid falls into its weight. Pairs with total weight w are drawn w times, plus or minus one; random draws would vary
+more. The module samples twice, once over the machines of each class and once over the classes of each machine. Every
+class and every machine is thus drawn in proportion to its weight.
 
-With thousands of classes, only one pair in hundreds is drawn. Then the machines are divided at random into a few parts,
-and each class draws from one part; successive classes use successive parts. So each class still has many machines to
-draw from, and each machine many classes.
+With thousands of classes, only one pair in hundreds is drawn. The sampling then divides machines at random into a few
+parts, and each class draws from one part; successive classes use successive parts. Even so, each class has many
+machines to draw from, and each machine many classes.
 """
 
 from __future__ import annotations

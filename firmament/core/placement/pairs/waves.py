@@ -1,8 +1,8 @@
 """Places tasks of pairs: plans domains for whole applications, then solves waves within these domains.
 
-Each wave plans domains for the remaining tasks (see `DomainPlan`), and solves one network in which every class may only
-use the machines of its domains. Then it admits what the network proposes. Tasks that are not admitted are planned again
-with the remaining capacity. The last few tasks are placed one by one.
+Each wave plans domains for the remaining tasks (see `DomainPlan`), and solves one network in which every class may
+only use the machines of its domains. Each wave then admits what its network proposes. Tasks that are not admitted are
+planned again with the remaining capacity. The last few tasks are placed one by one.
 """
 
 from __future__ import annotations

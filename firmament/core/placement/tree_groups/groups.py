@@ -52,7 +52,7 @@ def place_with_groups(problem: PlacementProblem, terms: GroupTerms, means: Means
 
 
 class _Round:
-    """Places the groups and other tasks of one round: groups first, or priority by priority."""
+    """Places the groups and other tasks of one round: all groups first, or priority by priority."""
 
     def __init__(self, problem: PlacementProblem, terms: GroupTerms, means: Means, place: Place) -> None:
         self._problem = problem
@@ -89,7 +89,8 @@ class _Round:
         for rank in np.unique(self._problem.priority)[::-1].tolist():
             parts.append(self._place_groups(placer, [gang for gang, of in self._rank.items() if of == rank]))
             parts.append(self._place_others(placer, so_far(), self._problem.priority == rank))
-        if placer.board.ruled:  # a less important task, now placed, may satisfy another's affinity
+        # a less important task that is placed now may satisfy the affinity of another one
+        if placer.board.ruled:
             everyone = np.ones(self._problem.classes, dtype=np.bool_)
             parts.append(self._place_others(placer, so_far(), everyone))
         return _join_stages(parts, placer.shortages)
@@ -116,9 +117,9 @@ class _Round:
     def _list_in_turn(self, placer: GroupPlacer, gangs: list[int]) -> Iterator[int]:
         """Yield groups in order.
 
-        Groups that draw on one tree of quotas exchange positions by their queues' use of quota.
+        Groups that draw on one tree of quotas exchange positions, in the order of their queues' use of quota.
 
-        So no group waits for a less important one that draws on no quota, or on another tree of quotas.
+        A group therefore never waits for a less important one that draws on no quota, or on another tree of quotas.
         """
         quotas = self._problem.quotas
         if quotas is None:
@@ -152,7 +153,7 @@ class _Round:
 
 
 def _join_stages(parts: Sequence[Placed], shortages: Mapping[int, str]) -> Placed:
-    """Return all ``parts`` as one result, with the last part's bound: each bound presupposes the parts before it."""
+    """Return ``parts`` as one result, with the bound of the last part: each bound presupposes the parts before."""
     flows = [part.first for part in parts if part.about is not None]
     return replace(Placed.join(parts), first=flows[-1] if flows else None, shortages=dict(shortages))
 
@@ -173,7 +174,7 @@ HIGHEST = 2**40
 def pose_rest(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
     """Return the problem of the tasks without a group that still wait, of classes in ``among`` (bool[C]).
 
-    Its free capacity is what ``board`` has left. ``placed``: the tasks that are booked on ``board``.
+    The free capacity of the problem is what ``board`` has left. ``placed``: the tasks that are booked on ``board``.
     """
     residual, problem = board.residual, board.residual.problem
     grouped = problem.find_grouped()

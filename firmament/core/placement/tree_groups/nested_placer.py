@@ -17,7 +17,7 @@ from firmament.core.tree_solver.nested.trees import LinkedGroup, NestedDomains, 
 class RoomCache:
     """Keeps the free capacity computed for one tree of groups for the next tree, if the next has the same shapes.
 
-    What the earlier tree has taken no longer counts as free.
+    Amounts that the earlier tree has taken no longer count as free.
     """
 
     def __init__(self) -> None:

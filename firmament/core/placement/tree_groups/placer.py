@@ -88,7 +88,7 @@ class GroupPlacer:
         room = self._find_room(group)
         if len(room.classes) == 1:
             return self._place_within(group, room, room.slots[0])
-        # Places that every task may use are tried first: such places may be given to the tasks in any way.
+        # Places that every task of the group may use are tried first: any task may get any of these places.
         shared = room.slots.min(axis=0)
         found = self._place_within(group, room, shared)
         if isinstance(found, str) and (room.slots != shared).any():
@@ -216,7 +216,7 @@ class GroupPlacer:
     def lacks_room(self, gang: int) -> bool:
         """Return whether a group requests more of some resource than all machines of the tree together have left.
 
-        If it does, no other order of the groups helps it.
+        If the group lacks capacity, no other order of the groups helps it.
         """
         problem = self._problem
         group, free = self._groups[gang], self.board.residual.free
@@ -256,7 +256,7 @@ class GroupPlacer:
     ) -> Assignments | Board:
         """Book and return a proposed placement if all of it fits together; otherwise return a board with what fitted.
 
-        In the second case nothing is booked on the placer's own board. ``sure``: whether each class fits alone; a
+        If not all of it fits, nothing is booked on the placer's own board. ``sure``: whether each class fits alone; a
         single class then cannot fail if tasks share nothing but machines. ``certain``: whether all of it is known to
         fit together.
         """
@@ -302,8 +302,8 @@ def _in_order(placed: Assignments, position: Int64) -> Assignments:
 
 # --- Assigns the tasks of a group to the places counted for the group.
 #
-# Neighbours in the group's order go next to each other in the tree. If some task may not use some place, a small
-# network assigns places to classes; within a class, neighbours keep their order.
+# Tasks that are neighbours in the group's order go next to each other in the tree. If some task may not use some
+# place, a small network assigns places to classes; within a class, neighbours keep their order.
 
 
 def assign_places(
@@ -380,7 +380,7 @@ def _transport(wanted: Int64, places: Int64, slots: Int64, cost: Int64, solver: 
             np.concatenate([wanted, np.zeros(leaves, dtype=np.int64), [-tasks]]),
             Arcs(row, classes + column, slots[row, column], cost[row, column]),
             Arcs(np.arange(classes, sink), sink, places, 0),
-            # A task without a place costs more than all other tasks together can save.
+            # Leaving a task without a place costs more than all other tasks together can save.
             Arcs(np.arange(classes), sink, wanted, dearest * tasks),
         )
     )

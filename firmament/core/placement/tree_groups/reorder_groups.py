@@ -1,11 +1,11 @@
 """Finds places for groups over a tree that found none, by changing the order of the groups.
 
 Groups choose places one after another, so an early group may take the only domain that a later one could have used. A
-group without places is therefore placed anew as if it came first, and the groups whose places it takes choose again. If
-one of these finds nothing, the search first tries to leave that group its place. After that, the groups in trouble
-choose first as well ("squeaky wheel" optimization, Joslin and Clements 1999). A new arrangement only counts if every
-group that had a place still has one, so no group loses by it, however unimportant. The search is limited and
-deterministic; it may miss an arrangement that exists.
+group without places is therefore placed anew as if it came first, and the groups whose places it takes choose again.
+If one of those groups finds nothing, the search first tries to leave that group its place. After that, the groups in
+trouble choose first as well ("squeaky wheel" optimization, Joslin and Clements 1999). A new arrangement counts only
+if every group that had a place still has one, so even the least important group loses nothing. The search is limited
+and deterministic; it may miss an arrangement that exists.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class ReorderGroups:
         """Return an arrangement with one more group, or the present one; None once all groups were tried."""
         for gang in self._blocked:
             now = self._placer.copy_to(self.found.board)
-            # In any order the groups need the same amounts in all. So another order helps no gang that lacks quota or
-            # capacity in sum.
+            # In any order, the groups need the same amounts in all. Another order therefore helps no gang that lacks
+            # quota or capacity in sum.
             if now.explain_lack_of_quota(gang) or now.lacks_room(gang):
                 continue
             kind = self._placer.describe_needs(gang)
@@ -92,7 +92,7 @@ class ReorderGroups:
         return None
 
     def accepts(self, change: Arrangement) -> bool:
-        """Return whether a change places one more group."""
+        """Return whether the arrangement ``change`` places one more group than the best one so far."""
         return change is not self.found
 
     def apply(self, change: Arrangement) -> None:
@@ -116,7 +116,10 @@ class ReorderGroups:
         return self._let_choose([gang, respected[0]], budget) if respected else None
 
     def _respect_others(self, gang: int, budget: SearchBudget) -> Arrangement | list[int]:
-        """Return an arrangement that leaves groups that cannot move their places; or else these groups."""
+        """Return an arrangement that leaves their places to groups that cannot move.
+
+        If there is none, return these groups.
+        """
         respected: list[int] = []
         while len(respected) <= self._tuning.respected:
             outcome = self._arrange(respected, [gang], budget)

@@ -160,7 +160,9 @@ def list_within_reach(
     candidates: Sequence[int],
     everybody: Iterable[int],
 ) -> Sequence[int]:
-    """Return the candidates that the rules of quotas might let the newcomer evict; trials leave out the others.
+    """Return the candidates that the rules of quotas might let the newcomer evict.
+
+    Trials leave out all other candidates.
 
     Suppose that ``everybody`` has left: all candidates and the other members of their gangs. If the newcomer's side of
     the tree would even then have to borrow from a queue, the tasks of that queue are left out. ``node``: int64[V], the

@@ -1,10 +1,10 @@
-"""Decides whether quotas cover more important tasks after an eviction for quota than before it.
+"""Decides whether quotas cover more important tasks after an eviction for quota than before the eviction.
 
 A quota covers the most important of the tasks that draw on it or on quotas below it, as far as it suffices. A covered
-task counts more than all less important tasks together. Two states are compared quota by quota, the lowest level of the
-tree first, then the levels above it. If the quotas show no difference, the tasks that have places at all are compared.
-The first difference decides. So a task that has to borrow does not evict a task that another queue's own quota covers,
-since that queue would take the quota back.
+task counts more than all less important tasks together. Two states are compared quota by quota, the lowest level of
+the tree first, then the levels above it. If the quotas show no difference, the tasks that have places at all are
+compared. The first difference between the states decides. A task that has to borrow therefore does not evict a task
+that another queue's own quota covers, since that queue would take the quota back.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Change(NamedTuple):
 
 
 class QuotaCoverage:
-    """Compares two states of one round by the tasks that quotas cover.
+    """Compares two states of a round by the tasks that quotas cover in each of them.
 
     ``node``: int64[V], the quota node that each task draws on, -1 for none.
     """
@@ -105,7 +105,7 @@ class QuotaCoverage:
     # --- what quotas bring in ------------------------------------------------------------------------------------
 
     def _compare_protected(self, change: _Change, nodes: Sequence[int]) -> int:
-        """Return 1 if some quota covers more important tasks than before, and none less important ones.
+        """Return 1 if some quota covers more important tasks than before, and none covers less important ones.
 
         Return -1 if any quota covers less important tasks, and 0 if nothing changes.
         """
@@ -196,6 +196,6 @@ def importance_of(state: PreemptionState, victim: int) -> Importance:
 
 
 def rank_of(state: PreemptionState, cls: int) -> Importance:
-    """Return the importance of the waiting tasks of a class: their priority, and the age of the first."""
+    """Return the importance of the waiting tasks of a class: their priority, and the age of the first task."""
     preemption = state.preemption
     return int(preemption.priority[cls]), -int(preemption.since[cls])

@@ -1,11 +1,11 @@
 """Places tasks whose queue prefers an eviction in one flavor to a place in another flavor.
 
 A round first gives tasks places where no task has to leave. Two settings of a queue change that. With
-``QuotaTerms.evicts_first``, tasks look at their flavors in order, and evict in the first one where they can. With
-``evicts_before_borrowing``, tasks look at several flavors, and prefer evicting in one of them to borrowing further up
-in another. Tasks of such queues go through their flavors as in Kueue (``pkg/scheduler/flavorassigner``,
-``shouldTryNextFlavor`` and ``isPreferred``). A task gives up the place that the round has found only after it has found
-evictions instead. So no task waits because it prefers to evict.
+``QuotaTerms.evicts_first``, tasks try their flavors in order, and evict in the first flavor in which an eviction
+helps. With ``evicts_before_borrowing``, tasks try several flavors, and prefer evicting in one of them to borrowing
+further up in another. Tasks of queues with these preferences try their flavors as in Kueue
+(``pkg/scheduler/flavorassigner``, ``shouldTryNextFlavor`` and ``isPreferred``). A task gives up the place that the
+round has found only after it has found evictions instead. No task therefore waits only because it prefers to evict.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _FlavorPart:
     """Kinds of machines that are covered by the same flavors of a unit, that is of a task or gang."""
 
     kind: int
-    """One of these kinds of machines."""
+    """An example: one of these kinds of machines."""
     machines: Bool
     """bool[M], the machines of all these kinds."""
 
@@ -78,7 +78,7 @@ class FlavorChoice:
         wishes = list_placed_units(state, self._placed, able)
         wishes += [(unit, ()) for unit in list_units(state, able, gang, need)]
         wishes.sort(key=lambda wish: wish[0].newcomer.importance, reverse=True)
-        # If a queue prefers not to borrow, the least important tasks are those that borrow, so they come first.
+        # The tasks that borrow are the least important of a queue that prefers not to borrow, so they come first.
         in_turn = [wish for wish in wishes if self._looks_in_order(wish[0])]
         in_turn += [wish for wish in reversed(wishes) if not self._looks_in_order(wish[0])]
         del in_turn[MOST_WISHES:]
@@ -111,7 +111,7 @@ class FlavorChoice:
         """Return how many levels up a unit borrows at its places; `NOWHERE` if it has no places.
 
         ``later``: how many places less important units of its queue have, by draw and kind of machine. If the queue
-        looks at its flavors in order, these places do not count as reasons for the unit to borrow.
+        tries its flavors in order, these places do not count as reasons for the unit to borrow.
         """
         if not places:
             return NOWHERE

@@ -1,9 +1,9 @@
 """Lets tasks stay whose eviction for quota turns out to be needless at the end of a round.
 
-Units (tasks or gangs) that lack quota choose their victims one after another, each as few as possible at that moment.
-Victims of a later unit may free so much that an earlier unit needs none. So each unit is tried once more as the last
-one. All other units come first, each with the victims it had, and then the unit does with fewer victims if it can.
-Every unit that got places keeps places.
+Units (tasks or gangs) that lack quota choose their victims one after another, and each unit chooses as few as
+possible at that moment. Victims of a later unit may free so much that an earlier unit needs none. Each unit is
+therefore tried once more as the last one. All other units are placed before it, each with the victims it had; then
+the unit does with fewer victims if it can. Every unit that got places keeps places.
 
 With fair shares, the order of the units stays as it is: in another order, the shares would choose other victims.
 """
@@ -37,9 +37,9 @@ def spare_needless_victims(reclaim: QuotaReclaim, begin: PreemptionState) -> Non
 def _come_last(
     reclaim: QuotaReclaim, begin: PreemptionState, step: Reclaimed, workloads: list[list[int]]
 ) -> None:
-    """Repeat all steps with this one as the last, and with fewer of its victims, grouped as ``workloads``.
+    """Repeat all steps with ``step`` as the last one, and with fewer of its victims, grouped as ``workloads``.
 
-    Nothing changes if one of the units then finds no places, or if all victims are needed.
+    Nothing changes if some unit finds no places in this order, or if all victims of ``step`` are needed.
     """
     state, steps = reclaim.state, reclaim.steps
     reclaim.begin_again(begin, ())

@@ -2,9 +2,9 @@
 
 The queue of a task decides which tasks it may evict for quota (`quotas/victims`). As few workloads (gangs or single
 tasks) as possible are evicted. Among sets of the same size, fair shares decide which workloads leave if queues use
-them; otherwise the least important tasks leave. Disruption budgets are exceeded only if there is no other way. A
-waiting gang is placed as a whole or not at all, and an evicted gang leaves as a whole. Quota that tasks release because
-they leave anyway is used first.
+them; otherwise the least important tasks leave. Evictions exceed disruption budgets only if there is no other way. A
+waiting gang is placed as a whole or not at all, and an evicted gang leaves as a whole. Quota that tasks release
+because they leave anyway is used first.
 
 After the evictions, quotas must cover more important tasks than before (`quotas/coverage`). A task that lost its place
 through a chain of evictions never evicts the task with which the chain began (`state/eviction_chains`), so evictions
@@ -93,7 +93,10 @@ class QuotaReclaim:
         self.present = quotas.copy()
         """The quotas before any task leaves, even those that leave anyway."""
         self._drawing = np.zeros((len(terms.columns), len(terms.draws) + 1), dtype=np.bool_)
-        """bool[J, D + 1]: whether tasks of a draw may use a column of quota; the last draw stands for no draw."""
+        """bool[J, D + 1]: whether tasks of a draw may use a column of quota.
+
+        The last row of draws is for tasks that draw on no quota.
+        """
         for number, draw in enumerate(terms.draws):
             self._drawing[list_columns(draw), number] = True
         leaving = np.flatnonzero(state.preemption.leaving & (self._node >= 0)).tolist()
@@ -162,7 +165,7 @@ class QuotaReclaim:
         return QuotaOrder(room).find_height(unit.newcomer.node, drawn)
 
     def _narrow(self, unit: QuotaUnit, confined: Mapping[int, Bool]) -> QuotaUnit:
-        """Return a unit as it draws on quotas if its classes have only the machines in ``confined``, by class."""
+        """Return a unit with the quotas that it uses if its classes must use machines in ``confined`` (by class)."""
         terms = self.state.problem.quotas
         assert terms is not None
         if len(confined) < len(unit.members):
@@ -299,9 +302,11 @@ class QuotaReclaim:
         return None if enough is None else self._spare_needless(choice, going, enough)
 
     def _spare_needless(self, choice: VictimChoice, going: list[int], after: PreemptionState) -> Reclaimed:
-        """Return ``going`` without the victims that are not needed, and the state then; the last ones are spared first.
+        """Return ``going`` without the victims that are not needed, and the state then.
 
-        The function spares twice as many victims at once after each success, and one after a failure.
+        The last victims are spared first.
+
+        The function spares twice as many victims at once after each success, and a single victim after a failure.
         """
         place, run = len(going), 1
         while place > 0:

@@ -1,9 +1,9 @@
 """Finds evictions that would be undone at once, because another queue would take its quota or capacity back.
 
 Within a queue, a more important task replaces a less important one even if it has to borrow and the other does not.
-Suppose that a borrowing task of another queue then evicts the more important one. The less important one may take its
-queue's quota back from that task, and the first eviction would repeat: a circle. Evictions to free capacity can form
-the same circle.
+Suppose that a borrowing task of another queue then evicts the more important one. The less important task may then
+take its queue's quota back from the borrowing task, and the first eviction repeats: evictions form a circle.
+Evictions to free capacity can form a circle of this kind, too.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def may_evict(state: PreemptionState, unit: QuotaUnit) -> bool:
 
 
 def _is_wide_enough(state: PreemptionState, node: int, column: int, amount: int) -> bool:
-    """Return whether a quota is at least ``amount``, or has that much left with borrowing, or one above it has.
+    """Return whether a quota is at least ``amount``, or has that much left with borrowing, or a quota above it has.
 
     The root of the tree does not count as a quota above.
     """

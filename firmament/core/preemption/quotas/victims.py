@@ -1,16 +1,16 @@
 """Decides which tasks may be evicted for a task that lacks quota: by the policies of its queue, or by fair shares.
 
-Without fair shares, a task may evict less important tasks of its own queue, or newer ones as well, as its queue's
-policy says. A task may also evict tasks of other queues that borrow. Two conditions apply to other queues: every quota
-between that queue and the first quota above both queues borrows, too; and the task's own side does not borrow
-afterwards. A policy may let a task that borrows evict some less important tasks. Tasks of queues that are not
-reclaimable stay.
+Without fair shares, a task may evict less important tasks of its own queue, or also newer tasks of equal priority, as
+its queue's policy says. A task may also evict tasks of other queues that borrow. Two conditions apply to other
+queues: every quota between that queue and the first quota above both queues borrows, too; and the task's own side
+does not borrow afterwards. A policy may let a task that borrows evict some less important tasks. Tasks of queues that
+are not reclaimable stay.
 
-With fair shares, a task evicts tasks of queues that borrow the resources it lacks. If the queue of the task covers
-these resources, the task may evict from all such queues, otherwise from those whose share is larger. The shares that
-are compared are those of the two quotas right below the first quota above both queues, with the task counted on its
-side. ``LessThanOrEqualToFinalShare`` requires that the task's share is at most what the other side has left;
-``LessThanInitialShare`` requires that it is less than what the other side has.
+With fair shares, a task evicts tasks of queues that borrow the resources it lacks. If the quota of the task's queue
+covers these resources, the task may evict from all queues that borrow them, otherwise from those whose share is
+larger. The two quotas right below the first quota above both queues are compared by their shares, with the task
+counted on its side. ``LessThanOrEqualToFinalShare`` requires that the task's share is at most what the other side has
+left; ``LessThanInitialShare`` requires that it is less than what the other side has.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Newcomer(NamedTuple):
     """A task or a gang that lacks quota, for which others may be evicted."""
 
     node: int
-    """The quota node that it draws on."""
+    """The quota node that the task or gang draws on."""
     columns: tuple[int, ...]
     """The quota columns that the newcomer may draw on."""
     importance: Importance
@@ -130,7 +130,7 @@ def find_while_borrowing(state: PreemptionState, newcomer: Newcomer) -> Bool:
 
 
 def part_ways(quotas: QuotaRoom, node: int, other: int) -> tuple[int, int]:
-    """Return two quotas of one tree, or quotas above them, right below the lowest quota that is above both."""
+    """Return the two quotas right below the lowest quota that is above ``one`` and ``other`` in their tree."""
     ours, theirs = quotas.use.list_path(node), quotas.use.list_path(other)
     below, beside = node, other
     for mine, its in zip(reversed(ours), reversed(theirs), strict=False):

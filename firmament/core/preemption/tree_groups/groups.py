@@ -1,10 +1,10 @@
 """Finds victims for groups that are distributed over a tree of machines.
 
-A trial removes all less important gangs and tasks from the machines, and the group's solver says whether the group can
-then be distributed. Victims are put back as long as it still can be, the most important first, so that few and
-unimportant tasks leave. A gang leaves as a whole or not at all. What counts is whether the *whole* group fits by its
-rules, so no task is evicted unless the group gets places. (The order is that of KEP-4986 and of gangs in kube-scheduler
-1.36.)
+A trial removes all less important gangs and tasks from the machines, and the group's solver says whether the group
+can then be distributed. Victims stay after all, the most important first, as long as the group still fits without
+their eviction, so that few and unimportant tasks leave. A gang leaves as a whole or not at all. Only whether the
+*whole* group fits by its rules counts, so no task is evicted unless the group gets places. (The order is that of
+KEP-4986 and of gangs in kube-scheduler 1.36.)
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def waiting_together(
 ) -> tuple[PreemptionDecision, ...]:
     """Return the decisions, changed so that all tasks of a group wait for all victims of the group.
 
-    So no task of the group takes its place before it is certain that all tasks of the group can.
+    No task of the group therefore takes its place before it is certain that all tasks of the group can.
     """
     if not len(problem.gang):
         return tuple(decided)
@@ -103,7 +103,10 @@ def _loses_members(now: PreemptionState, cls: int) -> bool:
 
 
 def _put_all(state: PreemptionState, placed: Assignments) -> list[tuple[int, int]] | None:
-    """Put tasks on machines one after another; return class and machine of each, or None as soon as one may not go."""
+    """Put tasks on machines one after another.
+
+    Return the class and machine of each, or None as soon as one task may not go.
+    """
     places = []
     for cls, machine, _ in placed.tasks().entries():
         if not (state.fits(cls, machine) and state.takes(cls, machine)):

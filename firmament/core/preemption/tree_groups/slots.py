@@ -15,9 +15,9 @@ MANY = 2**31
 class LeafSlots:
     """How many tasks the leaves of a tree take of the classes of one group, whose tasks all have the same request.
 
-    ``classes``: int64[B]; ``leaves``: int64[L], machine rows; ``open``: bool[B, L], what filters, pins, models' limits
-    and rules between tasks allow. Evictions open no machine that these close, unless a ledger closes it (see
-    ``models_room``).
+    ``classes``: int64[B]; ``leaves``: int64[L], machine rows; ``open``: bool[B, L], what filters, pins, models'
+    limits and rules between tasks allow. Evictions make no machine usable that is not in ``open``, unless only a
+    ledger closes it (see ``models_room``).
     """
 
     def __init__(self, now: PreemptionState, classes: Int64, leaves: Int64) -> None:

@@ -1,9 +1,9 @@
 """Chooses bundles of victims on all machines at once, by kube-scheduler's rules for one machine.
 
-At first, all tasks that may leave are victims. Then one task after another is tried as one that stays, as long as the
-other victims suffice, on all machines in parallel. Tasks whose budget is used up come first, then the most important;
-of equally important tasks, the one that started first. If tasks also started together, a second attempt keeps those
-first that give back least, which leaves few large victims.
+At first, all tasks that may leave are victims. One task after another is then tried as one that stays, as long as the
+other victims suffice, on all machines in parallel. Tasks whose budget is used up come first, then the most important
+tasks; of equally important ones, the task that started first. If tasks also started together, a second attempt keeps
+those first that give back least, which leaves few large victims.
 """
 
 from __future__ import annotations
@@ -115,9 +115,8 @@ def _budgets_of_kinds(now: PreemptionState) -> Int64:
 def _find_protected(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bool:
     """Return which tasks budgets protect once the tasks before them in the order of ``going`` have left: bool[R, J].
 
-    This protection only decides which tasks are tried early as ones that stay; what a bundle exceeds is counted at the
-    end. kube-scheduler lets the most important tasks use up budgets, so if one budget covers two tasks, the more
-    important one may have to leave.
+    The protection only decides which tasks are tried early as ones that stay; the evictions by which a bundle exceeds
+    budgets are counted at the end.
     """
     if not len(now.allowed):
         return np.zeros(problem.slots.shape, dtype=np.bool_)
@@ -146,10 +145,12 @@ def reprieve_order(now: PreemptionState, problem: CoverProblem, going: Int64) ->
 
 
 def _reprieve(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bundles:
-    """Return the bundles left after tasks stay, in the reverse order of leaving, while the other victims suffice.
+    """Return the bundles without the tasks that can stay.
+
+    In the reverse order of leaving, each task stays if the other victims suffice.
 
     ``going``: places in the order in which tasks would leave, int64[R, J], or int64[J] if equal for all machines. The
-    function works column by column, as there are few columns and many machines.
+    function works column by column (over the places in that order), as there are few columns and many machines.
     """
     order = reprieve_order(now, problem, going)
     columns = range(problem.deficit.shape[1])
@@ -170,10 +171,11 @@ def _reprieve(now: PreemptionState, problem: CoverProblem, going: Int64) -> Bund
 
 # --- Gangs on a machine: each loses only members that it can spare, or leaves as a whole.
 #
-# Evicting one task of a gang that can spare no member evicts all of the gang, on all machines. So a covering problem is
-# split into several. In one, no gang loses more than it can spare; in one for each gang on the machine that could leave
-# as a whole, that gang leaves; if there are several such gangs, all of them leave in another one. In a tree, groups
-# that may leave by themselves count as gangs of their own, and so does whatever contains them.
+# Evicting one task of a gang that can spare no member evicts all of the gang, on all machines. On a machine with
+# gangs, several covering problems are therefore solved. In one problem, no gang loses more than it can spare. One
+# problem for each gang that could leave as a whole evicts that gang. If several gangs could leave, a last problem
+# evicts all of them. In a tree of groups, groups that may leave by themselves count as gangs of their own, and so do
+# the groups that contain them.
 
 
 def list_choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProblem]:

@@ -47,7 +47,7 @@ class CoverProblem:
     def narrow(self, rows: Int64, open_to: Bool, forced: Bool) -> CoverProblem:
         """Return the problem on ``rows`` (indices, int64[N]) where only ``open_to`` may leave and ``forced`` must.
 
-        Rows are left out if these evictions are not enough there.
+        Rows are left out if these evictions do not suffice there.
         """
         size = self.size[rows]
         deficit = self.deficit[rows] - (size * forced[:, :, None]).sum(axis=1)
@@ -103,9 +103,9 @@ def _find_forced(
 ) -> tuple[Bool, Bool]:
     """Return the tasks that must leave because of models' constraints, bool[R, J], and where that helps, bool[R].
 
-    Models' constraints are no columns, as they do not say how much each task gives back. So tasks are removed one by
-    one, the least important first, until the constraints allow the class. Then each task that can stay after all does
-    stay.
+    Models' constraints are no columns, as they do not say how much each task gives back. Tasks are therefore removed
+    one by one, the least important first, until the constraints allow the class. After that, each task that can stay
+    after all does stay.
     """
     rows, slots = problem.rows, problem.slots
     forced, opened = np.zeros(slots.shape, dtype=np.bool_), np.ones(len(rows), dtype=np.bool_)

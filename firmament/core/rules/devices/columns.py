@@ -213,7 +213,7 @@ def _find_demand(
 def show_devices(
     cluster: Cluster, drivers: Sequence[str], without: frozenset[str] = frozenset()
 ) -> DeviceColumns | None:
-    """Return the free shares of the devices of some drivers; None if there are no devices.
+    """Return how many devices like ``seen`` the requests take, and the largest share of one device.
 
     Devices count as free if only the tasks ``without`` (uids) have them.
     """

@@ -107,7 +107,7 @@ def _list_requests(claim: TaskClaim) -> list[Any]:
 
 
 def _list_fewer(count: int) -> list[int]:
-    """Return the smaller counts to try, descending: all of them up to 8, otherwise seven of them."""
+    """Return smaller numbers of devices to try, descending: all of them if ``count`` is at most 8, otherwise seven."""
     if count <= 8:
         return list(range(count - 1, 0, -1))
     return [count - 1, count * 3 // 4, count // 2, count // 4, 4, 2, 1]

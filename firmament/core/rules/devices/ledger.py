@@ -2,8 +2,8 @@
 
 The class implements `Ledger`, the interface for shared capacity that joint rows cannot express. If a machine shares
 no devices with other machines, its state does not depend on the order of its tasks. Devices that several machines
-see, and claims that several tasks share, are allocated as soon as they are booked. All tasks of a claim must go where
-the first one went.
+see, and claims that several tasks share, are allocated as soon as they are booked. All tasks that share a claim must
+go to machines that reach the devices allocated to the first of these tasks.
 """
 
 from __future__ import annotations
@@ -158,8 +158,8 @@ class DeviceLedger:
     def find_demand(self, shape: int, machine: int, *, alone: bool) -> Demand | None:
         """Return the claims of a shape that need devices; None if its tasks must not be placed on the machine.
 
-        ``alone``: no other task is placed there together with it; only then may the task have a shared claim without
-        devices.
+        ``alone``: no other task is placed on the machine together with this one; only then may the task have a shared
+        claim without devices.
         """
         claims = self._claims_of(shape)
         if claims is None:

@@ -94,11 +94,11 @@ def _list_chosen(claim: ClaimSpec, picks: Sequence[Pick]) -> list[Option]:
 
 
 def _list_configurations(claim: ClaimSpec, chosen: Sequence[Option]) -> list[dict[str, Any]]:
-    """Return the configurations of the chosen options' classes, each class once, then those of the claim itself.
+    """Return the configurations of the chosen options' classes, each class once, then the claim's own configurations.
 
-    Each configuration of a class names the requests for that class. Each configuration of the claim names the
-    requests that the claim lists (none: it applies to all requests); configurations for options that were not chosen
-    are left out.
+    Each configuration of a device class names the requests that got devices of the class. A configuration of the
+    claim names the requests that the claim lists for it; without a list, it applies to all requests. Configurations
+    for options that were not chosen are left out.
     """
     found: list[tuple[str, tuple[str, ...], str]] = []
     for device_class in dict.fromkeys(option.device_class for option in chosen):

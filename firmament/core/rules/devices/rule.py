@@ -182,7 +182,10 @@ class DynamicResources(LimitRule):
 
 
 def _make_room_after_eviction(cluster: Cluster, ledger: DeviceLedger) -> DevicesAfterEviction:
-    """Return the object that tells preemption what evictions would free, for a ledger before its first booking."""
+    """Return the object from which preemption learns what evictions would free.
+
+    Nothing may be booked in ``ledger`` yet.
+    """
     memory = recall_memory(cluster)
     holdings = {pool: memory.recall_held(cluster, pool) for pool in cluster.devices.list_pools()}
     nowhere = np.broadcast_to(np.False_, (len(ledger.shapes), len(ledger.views)))

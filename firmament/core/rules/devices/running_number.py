@@ -17,5 +17,5 @@ class RunningNumber:
         return next(self._numbers)
 
     def __reduce__(self) -> tuple[type["RunningNumber"], tuple[int]]:
-        # Only the text of a count, such as "count(7)", shows the next number without using it up.
+        # Only the text of an ``itertools.count``, such as "count(7)", shows the next number without using it up.
         return RunningNumber, (int(repr(self._numbers).removeprefix("count(").removesuffix(")")),)

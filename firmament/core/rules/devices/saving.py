@@ -145,7 +145,7 @@ def _describe_shape(shape: ShapeClaims, specs: Sequence[str]) -> dict[str, Any]:
 def _describe_claim(claim: ClaimSpec | NamedClaim, text: str) -> dict[str, Any]:
     """Return a claim as it is saved.
 
-    The claim has no name if each task has its own; it has machines if it is allocated.
+    The saved claim has no name if each task has a claim of its own; it has machines if it is allocated.
     """
     found: dict[str, Any] = {"spec": _drop_claim_config(text)}
     if isinstance(claim, NamedClaim):

@@ -2,9 +2,9 @@
 
 Machines of one kind see equal devices in equal order.
 
-Devices often differ in attributes that no claim reads, such as serial numbers. So kinds compare only the attributes
-that the expressions and constraints of a round read. Results computed for one machine hold for all machines of its
-kind with the same devices in use.
+Devices often differ in attributes that no claim reads, such as serial numbers. Kinds of machines therefore compare
+only the attributes that the expressions and constraints of a round read. Results computed for one machine hold for
+all machines of its kind with the same devices in use.
 """
 
 from __future__ import annotations

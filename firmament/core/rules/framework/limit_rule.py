@@ -72,7 +72,7 @@ class LimitRule(ABC):
     def limit(self, cluster: Cluster, demand: RoundDemand, free: Int64) -> tuple[Int64, Sequence[JointRows]]:
         """Return what machines offer, int64[M, K], and the joint rows that limit it.
 
-        The offers are ``free``, with further columns if the rule has resources of its own.
+        Machines offer ``free``, with further columns if the rule has resources of its own.
         """
 
     def spare(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:  # noqa: ARG002

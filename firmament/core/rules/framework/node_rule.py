@@ -51,21 +51,26 @@ class NodeRule(ABC):
     """
 
     reads_of_machine: ClassVar[tuple[str, ...]]
-    """Fields of `Machine` that the rule reads. If the machine table counts changes of these fields
-    (`VERSIONED_FIELDS`), answers are kept until one changes; otherwise the rule is asked each time. ``allocatable``
-    means only which resources some machine offers, not the amounts."""
+    """Fields of `Machine` that the rule reads.
+
+    If the machine table counts changes of these fields (`VERSIONED_FIELDS`), the rule's answers are kept until a
+    field changes; otherwise the rule is asked each time. ``allocatable`` means only which resources some machine
+    offers, not the amounts.
+    """
 
     for_tasks_with: ClassVar[tuple[str, ...]] = ()
-    """Fields of tasks: the rule refuses no machine to a task that states none of these fields. (): the rule is asked
-    for every task.
+    """Fields of tasks: the rule refuses no machine to a task that states none of these fields.
+
+    With an empty tuple, the rule is asked for every task.
     """
 
     for_machines_with: ClassVar[tuple[str, ...]] = ()
     """Fields of machines: the rule is not asked while no machine states any of these fields."""
 
     scores_tasks_with: ClassVar[tuple[str, ...]] = ()
-    """Fields of tasks: the rule does not score a task that states none of these fields. (): if the rule scores, it
-    scores every task.
+    """Fields of tasks: the rule does not score a task that states none of these fields.
+
+    With an empty tuple, a rule that scores scores every task.
     """
 
     needs: ClassVar[Needs] = Needs()
@@ -128,7 +133,9 @@ class NodeRule(ABC):
         return ""
 
     def count_looks(self, content: TaskClass) -> int:  # noqa: ARG002
-        """Return an estimate of how often a round evaluates this rule's part of a class for each machine.
+        """Return an estimate of how many looks at each machine this rule takes for a class.
+
+        A look is one comparison of a class with a machine.
 
         Budgets of namespaces use the estimate (see `work`). The method is called only for classes that state a field
         of the rule.

@@ -41,7 +41,7 @@ class PodRule(ABC):
         return ()
 
     def keeps_off(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
-        """Return selectors of the tasks that a class keeps off other machines.
+        """Return selectors of the tasks that may not share a domain, such as a machine, with tasks of a class.
 
         When the tasks of the class leave, the selected tasks may be placed.
         """

@@ -1,8 +1,8 @@
 """Compiles what the terms of placed tasks mean for the waiting classes, if no task of the placed tasks' class waits.
 
-No task of a class without waiting tasks comes or goes in a round. So it makes no difference which term of a placed
-task keeps a waiting class out of a domain, or attracts it. One counter per waiting class and topology key stands for
-all terms of placed tasks, so thousands of terms cost a round as much as one.
+No task of a class without waiting tasks comes or goes in a round. It therefore makes no difference which term of a
+placed task keeps a waiting class out of a domain, or attracts it. One counter per waiting class and topology key
+stands for all terms of placed tasks, so thousands of terms cost a round as much as one.
 """
 
 from __future__ import annotations

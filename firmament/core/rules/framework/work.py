@@ -1,9 +1,10 @@
 """Estimates how much work a class causes in a round: how many looks at each machine its terms take.
 
-The budgets of namespaces use these estimates. The unit is one look at one machine. For a class that states only
-requests, a round looks at every machine once. For such a class, a round looks at a machine once more for each term,
-expression or counter that it must compare with the machine. The numbers of looks were measured with the kinds of
-tasks of `python -m benchmarks hostile`; real times per look differ by at most a factor of three.
+The budgets of namespaces use these estimates. The unit is one look: one comparison of one class with one machine. For
+a class that states only requests, a round looks at every machine once. A round takes a further look at each machine
+for every term, expression or counter that it must compare with the machine. The numbers of looks were measured with
+the kinds of tasks of `python -m benchmarks hostile`; the times that looks really take differ by at most a factor of
+three.
 """
 
 from __future__ import annotations

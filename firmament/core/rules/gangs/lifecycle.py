@@ -1,7 +1,7 @@
 """Follows the life of gangs: which members may be tried, the state of each gang, and when the solver gives up a gang.
 
 A round places all members that a gang needs, or none. If the driver reports that a member's binding was refused, the
-member keeps its machine and is bound there again, a few times (see ``Rebinding``). After these tries the member is
+member keeps its machine and is bound there again, a few times (see ``Rebinding``). If these tries fail, the member is
 placed anew, like any member of a running gang that has lost its machine. A gang is whole once enough members are
 bound; from then on the solver never gives it up, and replacements join it. If a gang is not whole in time, the solver
 gives it up: it evicts the bound members (if so configured), and all the gang's tasks wait for a while.
@@ -133,7 +133,8 @@ class GangLifecycle:
                 able = self._surplus.hold_back(cluster, job, able, max(0, need))
             ungrouped = job_id not in ruled and not job.groups
             if need <= 0 and able and ungrouped and needs_one_flavor(cluster, able):
-                need = 1  # A gang of one task keeps its classes apart from those of other jobs.
+                # Classes of a gang that needs a task stay apart from other jobs, so its tasks can get one flavor.
+                need = 1
             if need <= 0:
                 free += able
             elif len(able) < need:

@@ -185,7 +185,8 @@ def find_leaving_groups(cluster: Cluster, job: Job, leaving: Sequence[int]) -> d
 def breaks_up(cluster: Cluster, job: Job, leaving: Sequence[int]) -> bool:
     """Return whether evicting ``leaving`` (rows of members) would leave a useless part of a gang on machines.
 
-    A part is useless if the gang, or its group in the gang, would lack members, or may be evicted only as a whole.
+    A part of a gang is useless if the gang, or its group in the gang, would lack members, or may be evicted only as a
+    whole.
     """
     return any(find_leaving_groups(cluster, job, leaving).values())
 
@@ -217,8 +218,8 @@ class Surplus:
     ) -> tuple[list[int], int]:
         """Hold back the tasks in ``able`` (rows) whose groups in the gang's tree lack members.
 
-        Return the other tasks, and how many of them the tree needs: more than there are if the tree itself lacks
-        members.
+        Return the other tasks, and how many of them the tree needs; if the tree itself lacks members, this number
+        exceeds the number of tasks.
         """
         have = count_by_group(cluster, job, able)
         if count_lacking(job, have) > 0:
@@ -319,7 +320,7 @@ def hold_back_decisions(
     A decision is dropped if its task belongs to a gang that the decisions evict.
 
     ``guests``: int64[N], rows of the tasks for which the decisions evict others. If a kept decision also needs a
-    victim of a dropped one, the eviction moves to the kept decision; no victim is evicted for a dropped decision
+    victim of a dropped decision, the eviction moves to the kept decision. No victim is evicted for a dropped decision
     alone.
     """
     kept: Bool = np.ones(len(decided), dtype=np.bool_)
@@ -332,7 +333,7 @@ def hold_back_decisions(
 
 
 def drop_decisions(decided: Sequence[PreemptionDecision], kept: Bool) -> list[PreemptionDecision]:
-    """Return the decisions that are ``kept`` (bool[N]), with victims of others that they need too."""
+    """Return the decisions that are ``kept`` (bool[N]), each with those victims of dropped decisions that it needs."""
     left = [each for each, keep in zip(decided, kept.tolist(), strict=True) if keep]
     for index in np.flatnonzero(~kept).tolist():
         _reassign_victims(decided[index], left)

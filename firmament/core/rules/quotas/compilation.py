@@ -1,9 +1,9 @@
 """Builds the quotas of a round from records, machines, and the tasks on machines.
 
 The requests of all tasks with a machine count as used, even if the machine is unknown at present. If several flavors
-cover a task's machine, no record says which of them the task took. So tasks with the fewest possible flavors are
-counted first, and among them the tasks that were placed first. The resulting flavors are those that were decided, or
-a better choice.
+cover a task's machine, no record says which of them the task took. Tasks with the fewest possible flavors are
+therefore counted first, and among them the tasks that were placed first. Each counted task thus has the flavor that
+was decided for it, or a flavor that suits the quotas better.
 """
 
 from __future__ import annotations

@@ -78,9 +78,9 @@ class StatedQuota:
     nominal: Amounts = field(default_factory=dict)
     """The quota's own (nominal) amounts, which it brings into the tree."""
     borrowing: Amounts = field(default_factory=dict)
-    """The most that the quota may use beyond its own amounts; no limit where absent."""
+    """The most that the quota may use beyond its own amounts; a resource that is absent has no limit."""
     lending: Amounts = field(default_factory=dict)
-    """The most of the quota's own amounts that other quotas may use; all where absent."""
+    """The most of the quota's own amounts that other quotas may use; of a resource that is absent, they may use all."""
     limit: Amounts = field(default_factory=dict)
     """The most that the quota and the quotas below it may use together; no limit where absent."""
     guarantee: Amounts = field(default_factory=dict)

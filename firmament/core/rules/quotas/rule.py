@@ -24,7 +24,7 @@ class Quotas(LimitRule):
         return free, ()
 
     def find_quotas(self, cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:
-        """Return all quotas if a shape of the round uses one; None otherwise."""
+        """Return all quotas if a shape of the round draws on some quota; None otherwise."""
         return compile_quotas(cluster, demand.shapes, demand.without)
 
     def get_pool(self, cluster: Cluster, content: TaskClass) -> str:

@@ -126,7 +126,8 @@ def _count_least(group: JobGroup, begun: bool, waiting: int) -> int:
     """Return how many tasks of a group, or groups in it, must be placed together.
 
     A group that expects more tasks, and has none on a machine yet (``begun``), must place all expected tasks if they
-    will request the same. If they will request something else, the group must place all tasks that wait.
+    will request the same. If the expected tasks will request something else than the waiting ones, the group must
+    place all its waiting tasks.
     """
     if begun:
         return group.least
@@ -136,7 +137,10 @@ def _count_least(group: JobGroup, begun: bool, waiting: int) -> int:
 def _count_to_come(
     groups: Sequence[JobGroup], begun: Container[int], waiting: Counter[int]
 ) -> dict[int, int]:
-    """Return, for each group of tasks with none on machines, how many it expects besides those that wait, if any."""
+    """Return how many tasks each group without tasks on machines expects besides its waiting ones.
+
+    Groups that expect none are absent.
+    """
     if not waiting or not any(each.expected for each in groups):
         return {}
     parents = {each.parent for each in groups}

@@ -2,9 +2,10 @@
 
 A task requests one attachment per volume, as a resource. A task's class says which of its volumes are shared, and
 machines say which volumes are attached to them. How many attachments a task saves differs between machines, which
-requests cannot express. So in a round, the machines concerned offer additional attachments, as many as tasks could
-save. Joint rows limit all tasks on such a machine to the attachments that are really left. If a shared volume is
-attached to no machine yet, each of its tasks counts with an attachment of its own until the next round.
+requests cannot express. In a round, the machines concerned therefore offer additional attachments, as many as tasks
+could save. On machines that offer additional attachments, joint rows limit all tasks to the attachments that are
+really left. If a shared volume is attached to no machine yet, each of its tasks counts with an attachment of its own
+until the next round.
 
 Attachments are a resource: ``node_resources`` refuses machines that have too few, and ``reasons.lack_of`` names the
 reason.
@@ -52,7 +53,7 @@ def _compute_saved(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
     less = np.zeros((len(machines), machines.capacity.shape[1]), dtype=np.int64)
     for column, (_, volume) in zip(columns, attachments, strict=True):
         if column == NO_COLUMN:
-            continue  # No machine offers such attachments.
+            continue  # No machine offers attachments of this kind.
         less[[machines.row_of[name] for name in machines.attached.get(volume, ())], column] += 1
     request = cluster.requests.get(shape)[0]
     less[:, : len(request)] = np.minimum(less[:, : len(request)], request)

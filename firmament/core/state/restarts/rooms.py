@@ -2,14 +2,14 @@
 
 A gang that restarts comes back as new tasks some seconds later. Until the new members come, what the gang's former
 members used on their machines is kept for it: for other tasks of at most their priority, this room counts as used.
-More important tasks may take the kept room, as they may also evict running members. The driver says by records
+More important tasks may take the kept room, just as they may evict running members. The driver says by records
 (``RESTART_ROOM_RECORD``) which room is kept and when that ends, so nothing here depends on time.
 
-A round counts one amount as free on each machine, the same for all its tasks. So if room is kept for several jobs, a
-round has tasks of only one of these jobs, and no other tasks (``firmament.core.requeue.turns``). In a round for such
-a job, its own kept room is free, and the kept room of all other jobs counts as used. Ports and claims of devices are
-no amounts. So a machine where a gang's port or devices are kept is closed to tasks that ask for the same port, or
-that claim devices.
+A round counts the same free amount of a machine for all its tasks. If room is kept for several jobs, a round
+therefore has tasks of only one of these jobs, and no other tasks (``firmament.core.requeue.turns``). In a round for a
+job with kept room, that room is free, and the kept room of all other jobs counts as used. Ports and claims of devices
+are no amounts. A machine where a gang's port or devices are kept is therefore closed to tasks that ask for the same
+port, or that claim devices.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ MOST_KEEPERS = 10
 
 
 class RestartRooms:
-    """The capacity (*room*) that is kept for restarting gangs; ``by_uid``: by uid of the task that left it.
+    """The capacity (*room*) that is kept for restarting gangs.
+
+    ``by_uid``: kept rooms by uid of the task that left them.
 
     ``resources``: the columns of the machine table.
     """
@@ -53,8 +55,8 @@ class RestartRooms:
     def put(self, uid: str, payload: bytes | None, came: int) -> tuple[str, ...]:
         """Store the kept room in a record (None: the room is no longer kept); return the machines concerned.
 
-        An unreadable record counts as deleted. ``came``: arrival number of the record. If the record only repeats
-        what is known, the former number remains.
+        An unreadable record counts as deleted. ``came``: arrival number of the record. If the record only repeats the
+        known one, the number of the kept room stays the same.
         """
         former = self.by_uid.pop(uid, None)
         found = read_room(payload, came) if payload else None
@@ -143,8 +145,8 @@ class RestartRooms:
         ``refused``: bool[M], the machines that count.
 
         For each job, the result has one of its kept rooms, the time at which the last of them lapses, and the
-        machines (rows). Each machine counts for one job. Only the ``MOST_KEEPERS`` jobs with the most machines are
-        returned.
+        machines (rows). Each machine counts for one job. If there are more jobs, only the ``MOST_KEEPERS`` jobs with
+        the most machines are returned.
         """
         table = self._get_table(machines)
         kept = np.flatnonzero(table.find_kept_from(priority, job))

@@ -51,7 +51,7 @@ class RoomTable:
         self._taken: tuple[int, list[int]] = (-1, [])
 
     def find_counted(self, least: int | None) -> Bool:
-        """Return which kept rooms on known machines have at least this priority: bool[N]."""
+        """Return which kept rooms are on known machines and have at least the priority ``least``: bool[N]."""
         counted: Bool = self.rows >= 0
         return counted if least is None else counted & (self.priorities >= least)
 
@@ -95,11 +95,11 @@ def _list_taken(table: RoomTable, tasks: TaskTable) -> list[int]:
     """Return the kept rooms (indices) that new members have taken by a round's decision.
 
     Between the decision and the removal of a record, after the driver has seen the member on its machine, both the
-    member and the kept room would count. The driver ends one kept room for each member that comes. So on each
-    machine, each assumed task of a job makes one of the job's kept rooms there count as taken, unless the task is
-    older than the kept room. All other kept rooms of the job will end too if at least as many members are placed
-    elsewhere; then these kept rooms also count as taken. Members for which other tasks are being evicted do not count
-    here, as they may lose their machines.
+    member and the kept room would count. For each member that comes, the driver ends one kept room. Meanwhile each
+    assumed task of a job makes one of the job's kept rooms on its machine count as taken, unless the task is older
+    than the kept room. All other kept rooms of the job end, too, if at least as many members are placed elsewhere;
+    those kept rooms then also count as taken. Members for which other tasks are being evicted do not count, as they
+    may lose their machines.
     """
     taken: list[int] = []
     left = {job: list(indices) for job, indices in table.of_job.items()}

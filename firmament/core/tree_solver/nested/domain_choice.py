@@ -42,7 +42,7 @@ class DomainChoice:
         )
 
     def choose_domains(self, steps: int, order: Int64 | None = None) -> Int64 | None:
-        """Return a domain for each item so that no domain is overfull, int64[I]; None if none was found."""
+        """Return a domain for each item so that no domain is overfull, int64[I]; None if the search found no way."""
         if not self.able.any(axis=1).all():
             return None
         at = self._best_fit(order)

@@ -1,10 +1,10 @@
 """Places all groups of a tree jointly: gives domains to the groups that need them, then solves each domain by itself.
 
 The items to be placed on some machines are groups that still need a domain of some label, and tasks. Groups are given
-domains by what the domains have in sum (`DomainChoice`). Then each domain with its groups is a problem of its own, down
-to tasks on single machines. If a domain cannot be solved, it is taken to be smaller, and the groups choose again. If
-that fails, all ways are tried by patterns: which kinds of groups each domain gets. A result for one domain holds for
-all domains that are alike.
+domains by what the domains have in sum (`DomainChoice`). Each domain with its groups is then a problem of its own,
+down to tasks on single machines. If a domain cannot be solved, it is taken to be smaller, and the groups choose
+again. If that fails, all ways are tried by patterns: which kinds of groups each domain gets. A result for one domain
+holds for all domains that are alike.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SHRINK = 0.985
 class JointPacking:
     """Packs the tasks of one tree, ``counts`` of each part, on the machines of ``room``, and books them there.
 
-    ``is_certain``: if no packing was found, whether it is certain that there is none.
+    ``is_certain``: if no packing was found, whether it is certain that no packing exists.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class JointPacking:
         rest = self._solve_items([*later], where) if later else []
         more = self._pack(parts, where) if rest is not None and parts else []
         if rest is None or more is None:
-            self.is_certain = False  # with other domains for the first items, these might fit
+            self.is_certain = False  # with other domains for the first items, the remaining ones might fit
             self._room.undo(mark)
             return None
         return found + rest + more
@@ -212,7 +212,7 @@ class JointPacking:
     ) -> tuple[Booked | None, bool]:
         """Return places for items in a domain, without booking them; or None, and whether that is certain.
 
-        Machines are numbered within the domain, parts among the parts of the items.
+        Machines are numbered within the domain; parts are numbered among the parts of the items.
         """
         items, machines = self._order(sharing, inside), sharing.machines[domain]
         key = looks[domain], tuple((self._kinds[number], settled, own) for number, settled, own in items)
@@ -234,7 +234,8 @@ class JointPacking:
     def _order(self, sharing: DomainProblem, inside: Sequence[int]) -> list[tuple[int, int, bool]]:
         """Return items ordered by kind, each as a group and two facts about its labels.
 
-        The facts are how many of its labels have domains, and whether the present label is its next one.
+        The order depends on two facts: how many of the item's labels have domains, and whether the present label is
+        its next one.
         """
         items = [(*sharing.items[index], sharing.bound[index]) for index in inside]
         return sorted(items, key=lambda item: (self._kinds[item[0]], item))

@@ -33,7 +33,7 @@ def number_kinds(
 def number_alike(group: LinkedGroup, shape_of: Sequence[int]) -> list[int]:
     """Return a number for each group; it is equal if rules, needs and tasks are, also those of the groups inside.
 
-    A group with tasks on machines has a number of its own.
+    A group with tasks on machines gets a number that no other group has.
     """
     known: dict[Hashable, int] = {}
     looks = [0] * len(group.names)

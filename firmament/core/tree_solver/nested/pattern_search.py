@@ -1,9 +1,10 @@
 """Fills bins with items of few kinds: one bin after another gets one of the patterns that it takes.
 
-A pattern says how many items of each kind a bin gets. All bins together may leave over at most what is free minus what
-is requested. If a bin may leave little over, few patterns remain. The search tries them depth first, first those that
-leave over least. It remembers which remaining items had no solution from which bin on (compare the patterns of the
-cutting stock problem, Gilmore and Gomory 1961). Effort limits the search, and equal input gives equal results.
+A pattern says how many items of each kind a bin gets. All bins together may leave over at most what is free minus
+what is requested. If a bin may leave little over, few patterns remain. The search tries them depth first, first those
+that leave over least. The search remembers which remaining items had no solution from which bin on (compare the
+patterns of the cutting stock problem, Gilmore and Gomory 1961). Effort limits the search, and equal input gives equal
+results.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Bins:
     likeness: Sequence[Hashable]
     """For each bin, a value that is equal for bins between which ``check`` makes no difference."""
     apart: Int64
-    """int64[S]: of all kinds that share a number other than -1, a bin takes only one item in all."""
+    """int64[S]: kinds with the same number, except -1, exclude each other: a bin takes only one item of them in all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Poses the placement of a tree of groups as a problem, and searches places for it in several ways.
 
 The search first tries the natural order of the groups, which suffices if much capacity is free. Next, it places all
-groups jointly. Last, it tries many other orders. If not all tasks can be placed, the tasks that the groups need are
-placed, and as many more as fit.
+groups jointly. As the last resort, the search tries many other orders. If not all tasks can be placed, the tasks that
+the groups need are placed, and as many more as fit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class NestedProblem:
     hints: Hints = field(default_factory=dict)
 
     def find_places(self, steps: SearchSteps) -> NestedPlaces | None:
-        """Return places for all tasks, or else for those that the groups need and as many more as fit.
+        """Return places for all tasks, or, if that fails, for the tasks that the groups need and as many more as fit.
 
         The result is None if the search finds no places.
         """
@@ -77,7 +77,8 @@ class NestedProblem:
     def _place_all(self, search: ElasticSearch, steps: SearchSteps) -> tuple[bool, bool]:
         """Place all tasks by a joint packing, or else by searches in other orders; return whether that succeeded.
 
-        If the packing proves that there are no places, no search is made. Also returns whether a failure is certain.
+        If the packing proves that there are no places, no search is made. The function also returns whether a failure
+        is certain.
         """
         found, certain = self._pack(search, steps, self.group.part_count.tolist())
         return found or (not certain and search.search(ORDERS)), certain

@@ -1,10 +1,10 @@
 """Searches places for a tree of groups: each group in one domain of each of its labels.
 
 From the roots down, each group takes the tightest domain that may hold it, and the groups in it are placed there, the
-largest first. A group that finds no place is moved before its siblings, and they choose again ("squeaky wheel"
-optimization, Joslin and Clements 1999). After some turns the group above takes its next domain. If that fails, the
-search begins anew in other orders. The number of steps is limited, one for each group that is tried in a domain, and
-equal input gives equal results.
+largest first. A group that finds no place is moved before its siblings, and the siblings choose again ("squeaky
+wheel" optimization, Joslin and Clements 1999). After some turns the group above takes its next domain. If that fails,
+the search begins anew in other orders. The number of steps is limited, one for each group that is tried in a domain,
+and equal input gives equal results.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class NestedSearch:
     def search(self, turns: Sequence[int], *, least: bool = False, limit: int = 0) -> bool:
         """Place all tasks or, with ``least``, those that the groups need; return whether they were placed and booked.
 
-        Each of ``turns`` has another order of groups; turn 0 has the natural one. ``limit``: most steps per group; 0:
-        all that are left.
+        Each of the ``turns`` uses another order of groups; turn 0 has the natural order. ``limit``: most steps per
+        group; 0: all that are left.
         """
         kept = max(0, self.steps.left - limit * len(self.group.names)) if limit else 0
         self.steps.left -= kept
@@ -315,7 +315,7 @@ class NestedSearch:
         return True
 
     def _choose_fewest(self, number: int, counts: dict[int, int]) -> dict[int, int]:
-        """Return how many tasks of each part are taken to give a group as many as it needs."""
+        """Return how many tasks of each part are chosen so that a group gets as many as it needs."""
         left = max(0, int(self.group.least[number]) - self.group.have[number])
         chosen = {}
         for part, count in counts.items():

@@ -16,7 +16,7 @@ def solve_nested(
 ) -> NestedPlaces | Shortage:
     """Return places for a tree of groups, or why it has none.
 
-    ``steps``: the steps that are left in the round; ``explain``: if it is False, `NO_PLACES` stands for any reason.
+    ``steps``: the steps that are left in the round; ``explain``: if False, `NO_PLACES` stands for any reason.
     """
     given = SearchSteps(max(min(STEPS, steps.left), 4 * len(problem.group.names)))
     before = given.left

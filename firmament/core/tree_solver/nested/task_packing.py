@@ -29,7 +29,7 @@ class TaskPacking:
     def pack(self, parts: Sequence[int], where: Int64) -> tuple[Booked | None, bool]:
         """Find and book places for all tasks of ``parts`` on the machines ``where``; return the places and True.
 
-        If the search finds none, return None, and whether it is certain that there are none.
+        If no places were found, the function returns None, and whether it is certain that none exist.
         """
         parts = [part for part in parts if self._counts[part]]
         counts: dict[int, int] = {}

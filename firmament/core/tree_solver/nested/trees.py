@@ -29,8 +29,9 @@ class NestedDomains:
 class Division:
     """A rule about how the members of a group (its tasks, or the groups in it) are divided over domains.
 
-    ``label``: the label (row of `NestedDomains`) of the domains. Each group in the group stays in one of these domains.
-    ``binds_held``: whether members that break the rule where they are may not stay, even if no other joins them.
+    ``label``: the label (row of `NestedDomains`) of the domains. A group inside the divided group stays in one domain
+    as a whole. ``binds_held``: if True, members that break the rule on their machines may not stay, even if no other
+    member joins them.
     """
 
     group: int
@@ -48,8 +49,8 @@ NO_DOMAINS = NestedDomains((), np.empty((0, 0), dtype=np.int64), ())
 class NestedGroup:
     """A tree of groups whose tasks are placed together.
 
-    It has G groups; parents come before the groups in them. Its waiting tasks form P parts: tasks of one class and one
-    group. A group that contains groups has no tasks of its own.
+    It has G groups; parents come before the groups in them. The group's waiting tasks form P parts; a part consists
+    of tasks of one class and one group. A group that contains groups has no tasks of its own.
     """
 
     name: str
@@ -73,8 +74,10 @@ class NestedGroup:
     part_count: Int64
     """int64[P], the number of waiting tasks of each part."""
     part_to_come: Bool
-    """bool[P], whether the tasks of a part do not exist yet. Such parts come last.
-    The search finds places for such tasks, but they are not placed.
+    """bool[P], whether the tasks of a part do not exist yet.
+
+    Parts of tasks that do not exist yet come last. The search finds places for the future tasks, but they are not
+    placed.
     """
     held_group: Int64
     """int64[H], the group of each task that is on a machine already."""
@@ -91,7 +94,8 @@ class NestedGroup:
     A second rule of a group divides the members that share a domain by its first rule, and so on.
     """
     asked_group: Int64 = field(default_factory=lambda: _NOBODY)
-    """int64[A], the group of each task that has been asked to leave its machine, and may stay after all.
+    """int64[A], the group of each task that has been asked to leave its machine; such a task may stay after all.
+
     A task that has been asked to leave counts in its domain, but not as a task that its group needs.
     """
     asked_machine: Int64 = field(default_factory=lambda: _NOBODY)
@@ -159,7 +163,7 @@ class LinkedGroup(NestedGroup):
 
     @cached_property
     def completable(self) -> tuple[bool, ...]:
-        """For each group, whether it can have what it needs once its waiting tasks are placed.
+        """For each group, whether it can have as many members as it needs once its waiting tasks are placed.
 
         Tasks that do not exist yet can complete a group that has tasks; a group of such tasks alone does not count.
         """

@@ -25,8 +25,9 @@ FIELDS = frozenset({"driver", "attributes", "capacity", "allowMultipleAllocation
 class SharedWork:
     """The steps of evaluation that all costly expressions of a cluster together may still take.
 
-    Expressions of the usual size do not use up the shared steps. So somebody who writes many costly expressions
-    delays a round by `SHARED_WORK` steps at most (about a second), and makes only other costly expressions fail.
+    Somebody who writes many costly expressions thus delays a round by at most `SHARED_WORK` steps (about a second),
+    and makes only other costly expressions fail. So somebody who writes many costly expressions delays a round by
+    `SHARED_WORK` steps at most (about a second), and makes only other costly expressions fail.
     """
 
     def __init__(self) -> None:

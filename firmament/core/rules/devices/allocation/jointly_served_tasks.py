@@ -1,8 +1,8 @@
 """Keeps the states that machines get into as a round places tasks: which sets of tasks a machine's devices can serve.
 
 A state stands for all machines that see equal devices, have the same devices in use, and got the same tasks in this
-round. What is computed for a state holds for all its machines. The order of the tasks does not matter: if the devices
-left over do not serve one more task, all tasks of the round get devices anew.
+round. A result computed for one state of devices holds for all machines in that state. The order of the tasks does
+not matter: if the devices left over do not serve one more task, all tasks of the round get devices anew.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ class ServedState:
     use: ViewUse
     """The devices in use now."""
     after: dict[Demand, ServedState | str] = field(default_factory=dict)
-    """By demand of one more task: the state that includes the task, or why the devices do not serve it; "" if they
-    are in use."""
+    """For each demand of one more task: the state that includes the task, or why the devices do not serve the task.
+
+    The reason is "" if devices that would serve the task are in use."""
     room: dict[Demand, int] = field(default_factory=dict)
     """By demand: how many more tasks with this demand the devices serve."""
     fixed_room: dict[Demand, int] = field(default_factory=dict)
@@ -118,7 +119,7 @@ class StateTable:
         return self._keep(state.kind, state.base, tasks, tuple(picks), use)
 
     def _serve_together(self, state: ServedState, demand: Demand) -> SearchOutcome:
-        """Search for devices for all tasks of a state and one more.
+        """Search for devices for all tasks of a state and for one more task.
 
         Tasks with the fewest devices to choose from come first.
         """
@@ -166,8 +167,8 @@ class StateTable:
     def count_served(self, number: int, demand: Demand) -> int:
         """Return how many more tasks with ``demand`` a state serves: exact if the state has no tasks.
 
-        If the state has tasks, the result is a lower bound, and at least 1 if one more task is served. If those tasks
-        got other devices, more tasks might be served.
+        If the state has tasks, the result is a lower bound, and at least 1 if one more task is served. If the tasks
+        in the state got other devices, more tasks might be served.
         """
         state = self.states[number]
         chain = []
@@ -175,8 +176,8 @@ class StateTable:
         while True:
             known = state.room.get(demand)
             if known is None:
-                # A count of 0 is not kept: with other devices for the earlier tasks one more might be served,
-                # and only `add` states the reason.
+                # A count of 0 is not stored: one more task might be served if earlier tasks got other devices. Only
+                # `add` finds out, and states the reason if not.
                 known = count_plainly(state.kind, state.use, demand, self._selectors) or None
                 if known is not None:
                     state.room[demand] = known

@@ -2,9 +2,9 @@
 
 The search tries requests in their order, options by preference, devices in the order of pools, slices and lists, and
 takes the first solution, as Kubernetes' allocator does. (A request for part of one device may state that devices are
-tried in the order of their use.) The search skips only what cannot lead to a solution: of devices that are equal in
-all that the claims read, it tries one; a request for more devices than are left fails at once; so does a request that
-has failed before with the same devices left. The search gives up after it has tried `MOST_PICKS` devices.
+tried in the order of their use.) The search skips only what cannot lead to a solution. Of devices that are equal in
+all that the claims read, it tries one. A request for more devices than are left fails at once; a request that has
+failed before with the same devices left does so, too. The search gives up after it has tried `MOST_PICKS` devices.
 """
 
 from __future__ import annotations
@@ -150,7 +150,10 @@ class _Search:
         )
 
     def _pick(self, number: int, place: int, option: Option, left: int, start: int) -> bool:
-        """Return whether ``left`` more devices, from ``start`` on, serve an option and leave enough for the others."""
+        """Return whether ``left`` more devices serve an option, and leave enough for the requests after it.
+
+        The devices are chosen among the option's candidates from index ``start`` on.
+        """
         if not left:
             return self._is_kept(number, option) and self._request(number, place + 1)
         found = self._plan.candidates[option]
@@ -214,7 +217,8 @@ class _Search:
 
     def _sign(self, device: int) -> Any:
         share = self._shares.get(device)
-        # Whether a device is in use matters for options with administrative access.
+        # Options with administrative access may get devices in use, so two devices are alike only if both are in use
+        # or neither is.
         in_use = self._taken >> device & 1
         return self._plan.signature[device], in_use, None if share is None else tuple(share.items())
 

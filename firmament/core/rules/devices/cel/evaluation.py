@@ -123,7 +123,7 @@ class _Evaluator:
     def _look_up(self, place: Any, key: Any, *, optional: bool) -> Any:
         """Return the value at a key of a map or an index of a list.
 
-        The value is an optional one if ``optional`` is True or the map is optional.
+        The value returned is optional if ``optional`` is True or the map itself is optional.
         """
         if isinstance(place, Optional):
             return self._look_up(place.value, key, optional=True) if place.has_value else place
@@ -154,9 +154,9 @@ class _Evaluator:
         return self._decide([partial(self.value, part, scope) for part in node.parts], deciding=deciding)
 
     def _decide(self, parts: Sequence[Callable[[], Any]], *, deciding: bool) -> bool:
-        """Return ``deciding`` as soon as a part has this value, otherwise its negation.
+        """Return ``deciding`` (a truth value) if some operand has it as its value, otherwise its negation.
 
-        An error in one part counts only if no other part decides.
+        An error in one operand of ``&&`` or ``||`` counts only if no other operand decides the result.
         """
         failed: EvaluationError | None = None
         for part in parts:
@@ -265,7 +265,10 @@ class _Evaluator:
 
 
 class WorkError(EvaluationError):
-    """The evaluation took too much work; unlike other errors, this one counts whatever other parts say."""
+    """The evaluation took too much work.
+
+    Unlike other errors, this error counts even if another operand decides the result.
+    """
 
 
 _ORDERS: Mapping[str, Callable[[int], bool]] = {

@@ -34,7 +34,7 @@ class PatternError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _One:
-    """An instruction that reads one character, which ``takes`` must accept."""
+    """An instruction of a compiled pattern: reads one character, for which ``takes`` must return True."""
 
     takes: Callable[[str], bool]
 
@@ -256,7 +256,10 @@ class Pattern:
         return len(self._nexts) - 1
 
     def _compile(self, part: _Part, then: int) -> int:
-        """Add the instructions of a part, which continue at ``then``; return the number of the first instruction."""
+        """Add the instructions for a part of the pattern, after which the text is matched from instruction ``then`` on.
+
+        Return the number of the first one.
+        """
         if isinstance(part, _One | _At):
             return self._add(part, (then,))
         if isinstance(part, _Row):

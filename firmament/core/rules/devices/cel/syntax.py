@@ -55,7 +55,8 @@ _TOKEN = re.compile(
 )
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _DIGITS = {"x": 2, "X": 2, "u": 4, "U": 8}
-_RESERVED = frozenset(  # The words stand in one text, because a column of words is no easier to read.
+# The reserved words stand in one text, because a column of words is no easier to read.
+_RESERVED = frozenset(
     "as break const continue else for function if import let loop package namespace return var void while".split()  # noqa: SIM905
 )
 _MOST_DIGITS = 40

@@ -121,7 +121,7 @@ class Slice:
     reach: DeviceReach | None
     """The machines that reach all devices of the slice; None: each device states its own."""
     devices: tuple[tuple[PublishedDevice, DeviceReach | None, tuple[tuple[str, str, Amount], ...]], ...]
-    """(device, machines that reach it, what it takes as (counter set, counter, amount)) of each device."""
+    """For each device: the device, the machines that reach it, and what it takes, as (counter set, counter, amount)."""
     counters: tuple[tuple[str, str, Amount], ...]
     """(counter set, counter, amount) of each counter."""
     payload: bytes
@@ -330,7 +330,7 @@ def build_pool(slices: Iterable[Slice]) -> Pool:
 
 
 def _reaches(slices: Iterable[Slice]) -> set[DeviceReach]:
-    """Return the sets of machines that the slices reach, and those of devices that state their own."""
+    """Return the reach of slices, and the reach of devices that state their own: in both cases, sets of machines."""
     found = {each.reach for each in slices if each.reach is not None}
     for each in slices:
         if each.reach is None:

@@ -48,7 +48,9 @@ class Option:
     """(name as given, amount) of each requested capacity."""
     order: str = ""
     """The order in which the option tries devices: `PACKED`, `SPREAD`, or "" for the order in which slices list them.
-    The API has no such field: only claims made from annotations state an order."""
+
+    Kubernetes' API has no field for an order; only claims that the bridge makes from annotations state one.
+    """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +75,9 @@ class AttributeConstraint:
     """Whether attributes may have several values; if not, an attribute with several values counts as absent."""
     others: tuple[str, ...] = ()
     """Further requests, whose devices together must have exactly the values that the devices of ``requests`` have.
-    The API has no such field: only claims made from annotations use ``others``."""
+
+    Kubernetes' API has no such field; only claims that the bridge makes from annotations use ``others``.
+    """
 
     def covers(self, option: str) -> bool:
         """Return whether the constraint applies to the devices of an option."""

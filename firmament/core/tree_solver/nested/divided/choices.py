@@ -1,7 +1,7 @@
 """Lists the ways to divide a group's members: which members share a domain, and which find none.
 
-A choice divides the members into *shares*, each of which is to go to a domain of its own. Equal members are counted,
-not told apart.
+A choice divides the members into *shares*; each share needs a domain of its own. Equal members are counted, not told
+apart.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class MemberCounts:
     """The members of a group that is divided over domains by a rule.
 
     ``waiting``: for each kind, the number of members that are not in a domain yet; ``held``: the domains in which
-    members are already, with the number of these; ``least``: how many members the group needs; ``rooms``: how many
-    members the domains can take, for each place where the group may be.
+    members are already, with the number of these; ``least``: how many members the group needs; ``rooms``: for each
+    place where the group may be, how many members the domains there can take.
     """
 
     waiting: tuple[int, ...]
@@ -109,9 +109,9 @@ def iterate_dealings(
 ) -> Iterator[tuple[tuple[tuple[int, ...], ...], bool]]:
     """Yield the ways to divide members of several kinds into shares of ``sizes``, the most even way first.
 
-    A way states for each share the members of each kind; with it comes whether no way has been left out before it.
-    ``waiting``: the members of each kind, as many as ``sizes`` in all. Of ways that only exchange shares with equal
-    size and equal number in ``domains``, one is given.
+    A way states the members of each kind for each share. Each way comes with a truth value: whether none was left out
+    before it. ``waiting``: the members of each kind, as many as ``sizes`` in all. Of ways that only exchange shares
+    with equal size and equal number in ``domains``, one is given.
     """
     if len(waiting) < 2:
         if waiting or not any(sizes):
@@ -146,7 +146,7 @@ def iterate_dealings(
 def _combine(size: int, left: Sequence[int]) -> list[tuple[tuple[int, ...], bool]]:
     """Return the ways to take ``size`` of the members ``left`` of each kind, the most even first.
 
-    Each way comes with a bool that says whether the list holds all ways.
+    Each way comes with a truth value: whether the list holds all ways.
     """
     total = sum(left)
     even = [count * size / total if total else 0.0 for count in left]

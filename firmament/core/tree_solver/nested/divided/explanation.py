@@ -33,9 +33,9 @@ NAMED_ROOMS = 4
 def explain_divisions(problem: NestedProblem, steps: SearchSteps) -> Shortage:
     """Return why a tree of groups with divisions finds no places.
 
-    If the tree finds no places without any division either, the reason is the one found then. If the tree finds places
-    without divisions, the rules are added level by level, from the tasks up; the first level that leaves no placement
-    is named.
+    If the tree finds no places without any division either, the reason is that of this search. If the tree finds
+    places without divisions, the rules are added level by level, from the tasks up; the first level that leaves no
+    placement is named.
     """
     group, room = problem.group, problem.room
     mark = room.mark()
@@ -49,7 +49,7 @@ def explain_divisions(problem: NestedProblem, steps: SearchSteps) -> Shortage:
         placed, certain = _try_with(problem, active)
         if not placed:
             return _blame(problem, active, level, certain=certain)
-    # With all rules the last search found places, so the first search only failed because of the limit on steps.
+    # With all rules the last search found places, so the first search failed only because of the limit on steps.
     return Shortage("", "no way was found to divide its groups by their rules", 0)
 
 

@@ -17,7 +17,10 @@ from firmament.core.tree_solver.nested.room import NestedRoom
 from firmament.core.tree_solver.nested.trees import Division, LinkedGroup, NestedDomains
 
 PLACES = 64
-"""Most places (domains of a group's labels, and of the groups above it) in which it is counted what fits."""
+"""Most places for which a group's members are counted.
+
+A place is a combination of domains of the group's labels and of the labels of groups above it.
+"""
 
 MANY_PLACES = 100_000
 """Limit on the numbers of places; above it, places are numbered anew."""

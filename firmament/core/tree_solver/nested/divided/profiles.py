@@ -1,9 +1,9 @@
 """Lists the ways to divide a number of members over domains: how many go to each, whichever domains these are.
 
 A *profile* is the counts of the used domains. With rule *pack*, a profile is better the fewer counts it has, and then
-the larger its largest, second largest, ... count is. With rule *spread*, it is better the smaller its largest, second
-largest, ... count is. All allowed counts are multiples of one number between two bounds, so each partial profile is
-known to lead to a whole one.
+the larger its largest, second largest, ... count is. With rule *spread*, a profile is better the smaller its largest,
+second largest, ... count is. All allowed counts are multiples of one number between two bounds, so each partial
+profile can be completed.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ from firmament.core.tree_solver.nested.trees import Division
 VARIANTS = 400
 """Most combinations of choices that are tried for one tree."""
 MORE = 8
-"""Number of combinations that are tried after the first that has places, if that one leaves out tasks."""
+"""Number of combinations that are tried after the first combination with places, if that one leaves out tasks."""
 SHARE = 4
-"""Divisor: one combination may take at most this part of a tree's steps."""
+"""One combination may take at most the tree's steps divided by this number."""
 
 
 class DividedSearch:
@@ -97,7 +97,8 @@ class DividedSearch:
     def _iterate_variants(self) -> Iterator[Variant]:
         """Yield the trees for all combinations of choices that may have places, the best first.
 
-        A combination is better if it leaves out fewer members; among equal ones, if its sum of ranks is lower.
+        A combination is better if it leaves out fewer members; if equally many, the one with the lower sum of ranks
+        is better.
         """
         group, domains = self._problem.group, self._problem.domains
         if any(choices.get(0) is None for choices in self._choices):

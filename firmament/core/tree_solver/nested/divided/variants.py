@@ -161,7 +161,7 @@ class _Builder:
             place = self._append(f"part {index + 1} of {name}", own, needed, (label,), number)
             if share.domain >= 0:
                 place_of[share.domain] = place
-            # If members join the group, its present members must obey its further rules, too.
+            # If members join the group, its present members must obey the group's further rules, too.
             self._divided += [
                 Division(place, each.label, each.rule, binds_held=choice.keeps_rule)
                 for each in self._list_further(number)

@@ -36,8 +36,8 @@ def count_tasks(group: LinkedGroup, number: int) -> int:
 def count_in_domain(problem: NestedProblem, group: LinkedGroup, number: int, key: int) -> tuple[int, str]:
     """Return how many tasks of a group the best domain of a label takes, as if there were no groups in it.
 
-    If the group has tasks on machines, only the domain with most of these counts, and its value is returned, too;
-    otherwise the value is "".
+    If the group has tasks on machines, only the domain with most of its tasks counts, and the value of that domain is
+    returned, too; otherwise the value is "".
     """
     best, room, parts = 0, problem.room, _list_parts(group, number)
     code = problem.domains.code[key]

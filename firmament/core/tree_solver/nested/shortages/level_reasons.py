@@ -36,11 +36,11 @@ class Bond:
 class LevelReason:
     """The level of groups whose labels leave no places, as the reason why a tree of groups has none.
 
-    Without labels, and with only the labels of the levels below, the tree has places. ``bonds``: the smallest set of
-    labels of the level's groups without which there are places; ``alone``: those of them that leave no place even if no
-    other group of the level has labels. ``resources``: the smallest set of resources, as indices in the problem, of
-    which enough everywhere would also give places; () if none is known. ``is_certain``: whether it is certain that
-    there is no place.
+    Without labels, and with only the labels of the levels below, the tree has places. ``bonds``: a smallest set of
+    labels of the level's groups without which the search finds places; ``alone``: those of them that leave no place
+    even if no other group of the level has labels. ``resources``: the smallest set of resources, as indices in the
+    problem, of which enough everywhere would also give places; () if none is known. ``is_certain``: whether it is
+    certain that there is no place.
     """
 
     bound: LinkedGroup
@@ -125,8 +125,8 @@ def count_tests(group: LinkedGroup) -> int:
 def find_scarce_resources(problem: NestedProblem, group: LinkedGroup, steps: SearchSteps) -> tuple[int, ...]:
     """Return the smallest set of resources of which enough on every machine would give a tree places.
 
-    The resources are indices in the problem. The result is () if there is no such set, or if too many tests would be
-    needed to find it.
+    The resources are indices in the problem. The result is () if no set of resources explains the failure, or if too
+    many tests would be needed to find one.
     """
     room = problem.room
     asked = np.flatnonzero(room.requests.any(axis=0)).tolist()

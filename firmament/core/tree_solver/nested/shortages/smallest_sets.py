@@ -1,8 +1,8 @@
 """Finds the smallest set of constraints without which a search succeeds.
 
-Dropping more constraints never makes a search fail. So each constraint that alone makes the search fail is in every
-such set. Sets of one size are tried before larger ones; of sets that are alike one is tried. If this search takes too
-many tests, the result is a set of which no member can be left out.
+Dropping more constraints never makes a search fail. Every set of constraints without which the search succeeds thus
+contains each constraint that alone makes it fail. Sets of one size are tried before larger ones; of sets that are
+alike one is tried. If this search takes too many tests, the result is a set of which no member can be left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _TooManyTestsError(Exception):
 class SmallestSet:
     """Constraints (numbers, ascending) without which a search succeeds.
 
-    ``alone``: those of them that make the search fail even if they are the only ones.
+    ``alone``: those constraints of the set that make the search fail even if they are the only ones.
     """
 
     members: tuple[int, ...]
