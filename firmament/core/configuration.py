@@ -109,9 +109,12 @@ class CoreConfiguration:
     options: RoundOptions = field(default_factory=RoundOptions)
     """Options of rounds."""
     fair_share: FairShare | None = None
-    """Fair shares between namespaces; None: there are none."""
+    """Fair shares between namespaces; None if namespaces have no shares."""
     scarce: WeightedModel | None = None
-    """The model that charges tasks on machines with scarce resources that they do not request; None: there is none."""
+    """The model that charges tasks on machines with scarce resources that they do not request.
+
+    None if there is no such model.
+    """
     limits: SizeLimits = field(default_factory=SizeLimits)
     """Limits on the size of the cluster."""
     spread: tuple[SpreadConstraint, ...] = ()
@@ -130,7 +133,7 @@ class CoreConfiguration:
     constraining_models: tuple[ConstrainingModel, ...] = field(init=False)
     """Models with constraints between tasks."""
     group_model: TopologyModel | None = field(init=False)
-    """The model that knows how groups are distributed over a tree of machines; None: there is none."""
+    """The model that knows how groups are distributed over a tree of machines; None if there is no such model."""
 
     def __post_init__(self) -> None:
         models = (self.policy, *self.overlays, *(() if self.scarce is None else (self.scarce,)))

@@ -48,23 +48,25 @@ class CuredBy(Enum):
     ROOM = "room"
     """Smaller requests, a larger machine, or fewer tasks on it: nothing is lacking but resources."""
     CHANGE = "change"
-    """A change to the task or to the machine itself, whatever runs there or elsewhere."""
+    """The reason is cured by a change to the task or to the machine itself, whatever runs elsewhere or there."""
     OTHERS = "others"
-    """Other tasks in other places, or dropping a constraint about other tasks; reasons of models are assumed to be of
-    this kind."""
+    """The reason is cured by other tasks in other places, or by dropping a constraint about other tasks.
+
+    Reasons of models are assumed to be of this kind.
+    """
 
 
 _CURABLE, _FINAL = Severity.UNSCHEDULABLE, Severity.UNRESOLVABLE
 
 
 class Reason(Enum):
-    """The scheduler's own reasons for refusing a machine; those that kube-scheduler has too are in its words.
+    """A reason why the scheduler itself refuses a machine; reasons that kube-scheduler has too are in its words.
 
     The value is the text for people, without the detail that a `Cause` may have.
     """
 
     text: str
-    """The value once more: reading an attribute is ten times as fast, and hundreds are read for one task."""
+    """The enum's value, stored again: reading an attribute is ten times as fast, and one task needs hundreds."""
     stage: Stage
     severity: Severity
     cured_by: CuredBy
@@ -139,7 +141,7 @@ class StatedReason:
 
     @property
     def text(self) -> str:
-        """The text of the reason; `Reason` has it under the same name."""
+        """The text of the reason; members of `Reason` have an attribute with this name, too."""
         return self.value
 
 
@@ -190,7 +192,7 @@ class Cause(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The text for one machine, with the detail."""
+        """The text of the reason for one machine, with the detail."""
         return f"{self.reason.value} {self.detail}" if self.detail else self.reason.value
 
 

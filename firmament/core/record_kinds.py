@@ -42,11 +42,11 @@ absent.
 
 * ``parent``: name of the quota above this one, "" for none.
 * ``flavors``: groups, each ``{"resources": [R, ...], "flavors": [FLAVOR, ...]}``, the flavors in order of preference.
-  A task takes one flavor for all resources of a group. Requests for a resource of no group are refused, or are
-  unlimited if ``"uncovered": "allow"`` is stated. The implicit resource ``pods`` is limited only if a group contains
-  it.
+  Within a group of resources, a task takes all from one flavor. Requests for a resource of no group are refused, or
+  are unlimited if ``"uncovered": "allow"`` is stated. The implicit resource ``pods`` is limited only if a group
+  contains it.
 * ``nominal``: the quota's own amounts. ``borrowing``: how much more than its own amounts the quota may use (absent:
-  no limit). ``lending``: how much of the quota's own amounts others may use (absent: all).
+  no limit). ``lending``: how much of the quota's own amounts other quotas may use (absent: all).
 * ``limit``: upper bounds for what is used at the quota and below it, whatever is borrowed. ``guarantee``: amounts of
   the quota's own that are never lent.
 * ``weight`` (1): the quota's share among those that borrow. ``fair`` (false): queues borrow in order of their shares.

@@ -51,7 +51,10 @@ class ResourceIndex:
         return self._idle >= max(LEAST_SURPLUS, len(self.names) // 4)
 
     def offer(self, names: Iterable[str]) -> None:
-        """Count one more machine that offers each of ``names``; new resources get columns, in their order."""
+        """Count one more machine that offers each of ``names``.
+
+        New resources get columns, in the order of the names.
+        """
         for name in names:
             column = self._column.get(name)
             if column is None:
@@ -121,8 +124,10 @@ def widen(array: NDArray[Number], rows: int, columns: int) -> NDArray[Number]:
 
 
 CEILING = 2**62
-"""The largest sum that is shown. If one amount is added to it or subtracted from it, the result still fits into 64
-bits."""
+"""The largest sum that is shown.
+
+If one amount is added to or subtracted from a sum below the ceiling, the result still fits into 64 bits.
+"""
 
 
 class SaturatingSums:
@@ -183,7 +188,7 @@ class SaturatingSums:
         self._beyond = {cell: total for cell, total in self._beyond.items() if cell[0] != row}
 
     def move(self, source: int, target: int) -> None:
-        """Move the sums of row ``source`` to row ``target``, replacing its sums; those of ``source`` become 0."""
+        """Move the sums of row ``source`` to row ``target``, whose sums are replaced; those of ``source`` become 0."""
         self.clear(target)
         self.cells[target] = self.cells[source]
         for (row, column), total in list(self._beyond.items()):

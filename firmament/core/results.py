@@ -38,8 +38,10 @@ class Delta(NamedTuple):
     would help, or because a budget has counted the eviction already.
     """
     withdrawn: bool = False
-    """Whether this PREEMPT is not needed any more. If the driver has not carried it out yet, it reports it as
-    failed."""
+    """Whether this PREEMPT is not needed any more.
+
+    If the driver has not carried the withdrawn instruction out yet, it reports it as failed.
+    """
     allocations: tuple[ClaimAllocation, ...] = ()
     """Devices for the claims of a task that is placed; the driver writes them to the claims before it binds the
     task."""
@@ -241,7 +243,7 @@ class TaskState:
 
 @dataclass(frozen=True, slots=True)
 class MachineState:
-    """A machine as it is listed; ``free`` is negative only if others have overcommitted the machine."""
+    """One machine, as lists of machines show it; ``free`` is negative only if others have overcommitted the machine."""
 
     name: str
     allocatable: dict[str, int]

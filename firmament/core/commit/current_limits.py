@@ -6,9 +6,9 @@ well: their records have changed, or they consider single tasks on machines. The
 they are now, and about the shapes of the placed tasks. After that, the round checks each placement against the new
 answers.
 
-Four things count: tasks that came to a machine, records about it, a new description of it, and records about no single
-machine. Tasks that left only free capacity. Reports of use are ignored: they are about the time before, and another
-report comes soon.
+Models are asked again about four kinds of machines: those to which tasks came, those with new records about them,
+those with a new description, and all if a record names no machine. Tasks that left only free capacity. Reports of use
+are ignored: they are about the time before, and another report comes soon.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class LimitsNow:
 def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -> LimitsNow | None:
     """Return the answers of models asked again, or None if nothing has happened to the machines of ``placed``.
 
-    Call this before any task of the round is placed, and while tasks that may move are still in their places.
+    Call this function before any task of the round is placed, and while tasks that may move are still in their
+    places.
     """
     cluster = context.cluster
     if not len(placed.cls) or cluster.version == snapshot.version:

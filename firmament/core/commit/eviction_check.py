@@ -24,10 +24,11 @@ from firmament.core.state.tasks import TaskPhase
 class EvictionCheck:
     """Checks, after the placements of a round took effect, which of its evictions are still right.
 
-    ``guests``: for each decision, the task that is placed once the victims have left (int64[N] rows). The decisions for
-    one machine are kept together or dropped together. So are the decisions for one gang, by what the gang needs now,
-    and decisions that depend on the same victims. No eviction leaves a gang, or a group in it, with fewer tasks than it
-    needs. Either all of its tasks leave, or only as many as it can do without.
+    ``guests``: for each decision, the task that is placed once the victims have left (int64[N] rows). The decisions
+    for one machine are kept together or dropped together. The decisions for one gang are also kept or dropped
+    together, by what the gang needs now; so are decisions that depend on the same victims. No eviction leaves a gang,
+    or a group in it, with fewer tasks than it needs. Either all tasks of a gang leave, or only as many as the gang
+    can do without.
     """
 
     def __init__(

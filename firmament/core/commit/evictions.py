@@ -33,10 +33,10 @@ def evict(
 ) -> tuple[list[Delta], Int64]:
     """Return the deltas of evictions: first those of the victims, then those of the tasks that come after them.
 
-    A new task is assumed on its machine at once, together with the victims. Until they are gone, the machine is
-    overfull and gets no other task. If events arrived since the snapshot was taken, the decisions are checked again
-    (``EvictionCheck``). The function also returns the rows of tasks that lost their place by that check; the scheduler
-    should try to place them again.
+    A new task is assumed on its machine at once, together with the victims. Until the victims are gone, the machine
+    is overfull and gets no other task. If events arrived since the snapshot was taken, the decisions are checked
+    again (``EvictionCheck``). The function also returns the rows of tasks that lost their place by that check; the
+    scheduler should try to place them again.
     """
     cluster, preemption = context.cluster, snapshot.preemption
     if preemption is None or not decided:
@@ -45,7 +45,7 @@ def evict(
     decided, coming = hold_back_decisions(cluster, preemption, decided, guests)
     early, guests = guests[~coming], guests[coming]
     stands = EvictionCheck(context, snapshot, preemption, decided, guests).standing()
-    # If nothing has changed and no decision is right, another round would decide the same.
+    # If nothing has changed and all decisions turn out wrong, another round would decide the same.
     anew = stands.any() or cluster.version != snapshot.version
     lost = np.append(early, guests[~stands]) if anew else early
     kept = [(each, int(guest)) for each, guest, keep in zip(decided, guests, stands, strict=True) if keep]
@@ -125,7 +125,7 @@ def still_leaves(cluster: Cluster, delta: Delta) -> bool:
 def _guests(snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]) -> Int64:
     """Return for each eviction decision the task (row) that it is for: int64[N].
 
-    In each class, these are the first tasks after the placed ones.
+    In each class, the tasks for which others are evicted come right after the placed ones.
     """
     next_of = placed.count_per_class(len(snapshot.members))
     guests = np.empty(len(decided), dtype=np.int64)
@@ -192,8 +192,8 @@ def _list_predecessors(
 ) -> list[tuple[str, ...]]:
     """Return, for each new task, the uids of the tasks that must be gone before it may come.
 
-    The first member of a gang waits for all victims of the gang, and the other members wait for the first. So if one
-    victim stays, no member is bound.
+    The first member of a gang waits for all victims of the gang, and the other members wait for the first. If one
+    victim stays, no member of the gang is therefore bound.
     """
     tasks = cluster.tasks
     awaited = {other for each, _ in kept for other in each.awaits}
@@ -219,7 +219,7 @@ def _dependencies(
 ) -> dict[int, tuple[str, ...]]:
     """Return, by index of a new task, the uids of tasks that must be bound before it.
 
-    The new task must be near these other tasks.
+    The new task must be near the tasks returned.
     """
     problem = snapshot.problem
     if not any(problem.rules.rules(each.cls).attraction is not None for each, _ in kept):

@@ -1,7 +1,7 @@
 """Gives the tasks of a round what rules with ledgers hand out besides machines, such as devices.
 
-This happens when placements take effect, with the amounts that are left then. If too little is left for a placement, it
-fails: its task waits again, and so do the other tasks of a gang that were placed with it.
+Devices are handed out when placements take effect, with the amounts that are left then. If too little is left for a
+placement, the placement fails: its task waits again, and so do the other tasks of a gang that were placed with it.
 """
 
 from __future__ import annotations

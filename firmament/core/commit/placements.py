@@ -166,8 +166,8 @@ def _choose(texts: Sequence[str], which: Int64) -> list[str]:
 def in_delta_order(problem: PlacementProblem, placed: Assignments) -> Assignments:
     """Return the assignments in the order in which the tasks of each class are given to them.
 
-    The order is by class, then by machine (in the order of the tree if there is one). With rules between tasks, or with
-    ledgers, it is the order in which the assignments were decided.
+    The order of deltas is by class, then by machine (in the order of the tree if there is one). With rules between
+    tasks, or with ledgers, it is the order in which the assignments were decided.
     """
     if problem.rules.of or problem.irrevocable:
         return placed
@@ -189,14 +189,14 @@ def list_decided_rows(members: Sequence[Int64], placed: Assignments) -> Int64:
 
 # --- Dependencies between placements that are not bound yet: the ``depends_on`` of deltas.
 #
-# *Affinity*: a task that must be near another task is bound only after it: if the binding of the other task failed, the
-# task would be in the wrong place. One bound task in the domain is enough. Without any, the task waits for the first
-# one that was placed there. (Topology spread and anti-affinity make no binding wait: a binding that fails leaves an
-# uneven domain or a free place, and the task's next placement corrects that.)
+# *Affinity*: a task that must be near another task is bound only after that task: if the binding of the other task
+# failed, the task would be in the wrong place. One bound task in the domain is enough. If no task in the domain is
+# bound, the task waits for the first task that was placed there. (Topology spread and anti-affinity make no binding
+# wait: a binding that fails leaves an uneven domain or a free place, and the task's next placement corrects that.)
 #
-# *Chains*: a ledger may depend on the order of arrival (a kubelet gives each pod the lowest NUMA zone that fits). Each
-# placement on such a machine then depends on the one before it: the one in the same round or, for the first placement,
-# the last one that an earlier round placed there and that is not bound yet.
+# *Chains*: a ledger may depend on the order of arrival (a kubelet gives each pod the lowest NUMA zone that fits). A
+# placement on such a machine then depends on the placement before it: one in the same round or, for the first
+# placement, the last one that an earlier round placed there and that is not bound yet.
 
 
 def binding_dependencies(
@@ -262,8 +262,8 @@ def find_predecessors(cluster: Cluster, tasks: Int64, ordered: Bool, came: int) 
     """Return, by index of a placement, the uid of the task on its machine that must be bound before it.
 
     ``tasks``: int64[N], rows of tasks that have just been assumed, in the order in which they were admitted;
-    ``ordered``: bool[N]. Tasks that came after ``came`` are those of this round. Placements that wait for no task are
-    left out.
+    ``ordered``: bool[N]. Tasks whose arrival number exceeds ``came`` are those of this round. Placements that wait
+    for no task are left out.
     """
     table = cluster.tasks
     indices = np.flatnonzero(ordered)

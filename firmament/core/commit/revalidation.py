@@ -1,8 +1,9 @@
 """Checks a round's placements against changes since its snapshot, and assumes those that are still valid.
 
-The task must still wait and be of the same class. The machine must exist, be open to the task, and have enough free.
-Rules between tasks, pairs, and limits of models must allow each placement after those before it. Where a ledger depends
-on the order, nothing else may have come to the machine. A gang keeps all the places that it needs, or none.
+The task of a placement must still wait and be of the same class. The machine must exist, be open to the task, and
+have enough free. Rules between tasks, pairs, and limits of models must allow each placement after those before it.
+Where a ledger depends on the order, nothing else may have come to the machine. A gang keeps all the places that it
+needs, or none.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ class Recheck:
     def assume(self) -> Bool:
         """Put the placements that are still valid into effect, and return which they are: bool[N].
 
-        A gang gets all the places that it needs, or none. Gangs, and the members that they need, are taken as they are
-        now. A group over a tree must still need exactly the members that were decided for it. The tree, the rules and
-        the present tasks of the group must be unchanged.
+        A gang gets all the places that it needs, or none. The gangs, and the members that they need, are taken as
+        they are now. A group over a tree must still need exactly the members that were decided for it. The tree, the
+        rules and the present tasks of the group must be unchanged.
         """
         cluster = self._cluster
         if not self._allowed.any():
@@ -96,8 +97,9 @@ class Recheck:
     def _gangs(self) -> tuple[Int64, Int64, Bool, Bool]:
         """Return the gang of each decided task, and three arrays about these gangs.
 
-        int64[N]: the gang of the task, -1 for none; int64[G]: members that the gang lacks; bool[G]: whether rules over
-        a tree place the gang; bool[G]: whether something that its places depended on has changed.
+        The function returns int64[N], the gang of each task, -1 for none; int64[G], members that each gang lacks;
+        bool[G], whether rules over a tree place the gang; bool[G], whether something that its places depended on has
+        changed.
         """
         cluster, decided = self._cluster, self._decided
         tasks, jobs = cluster.tasks, cluster.jobs
@@ -113,7 +115,8 @@ class Recheck:
         ]
         for name, index in number.items():
             job = jobs.gang(name)
-            if job is not None and job.groups:  # what was decided for a tree takes effect as a whole
+            # What was decided for a tree of groups takes effect as a whole.
+            if job is not None and job.groups:
                 need[index] = int((gang == index).sum())
         terms = self._snapshot.problem.topology
         ruled = {self._snapshot.gangs[each] for each in terms.every}
@@ -131,7 +134,7 @@ class Recheck:
     def _assume_possible(self, wanted: Bool) -> Bool:
         """Assume the placements of ``wanted`` (bool[N]) that are still valid, and return which they are: bool[N].
 
-        Placements that cannot affect each other are checked together. Of the other placements, earlier ones have
+        Placements that cannot affect each other are checked together. Of all other placements, earlier ones have
         precedence.
         """
         task, machine = self._decided.task, self._machine
@@ -214,7 +217,7 @@ class _Shared:
             self._limits.add_all(self._cls[rows], self._machine[rows], np.ones(len(rows), dtype=np.int64))
 
     def admit(self, row: int) -> bool:
-        """Count one placement if it is allowed, and return whether it is."""
+        """Count one placement if it is still allowed, and return whether it is."""
         return self._constraints.admit(int(self._cls[row]), int(self._machine[row]))
 
 
@@ -224,8 +227,8 @@ class _Shared:
 def pairs_now(cluster: Cluster, snapshot: Snapshot) -> PairState:
     """Return the present state of pairs for the classes of a snapshot.
 
-    The state has no kinds if pairs limit nothing, since only votes could then refuse a machine. Votes stay as the round
-    counted them: they depend on the order of counting, and limits do not.
+    The state has no kinds if pairs limit nothing, since only votes could then refuse a machine. Votes stay as the
+    round counted them, because they depend on the order of counting; limits do not depend on it.
     """
     models, rules = snapshot.configuration.pair_models, NO_PAIRS
     if models:

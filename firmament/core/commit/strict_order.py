@@ -1,4 +1,4 @@
-"""Withdraws places of tasks that have passed others of their StrictFIFO queue in a round."""
+"""Withdraws the places of tasks that a round placed although an earlier task of their StrictFIFO queue still waits."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def withdraw_passing(
 ) -> tuple[Assignments, tuple[PreemptionDecision, ...], frozenset[str]]:
     """Return a round's decisions without those for tasks that come after a waiting one in their strict queue.
 
-    Also returns the queues in which there were such tasks. ``now``: seconds since the epoch.
+    The function also returns the queues in which tasks had passed a waiting task. ``now``: seconds since the epoch.
 
     The order in a queue: the more important task comes first, then the older one; a gang is where its first task is,
-    and loses all of its places or none. The machines of withdrawn places are marked as changed. Rounds with rules
-    between tasks stay as they are, as there a task may have its place because of another one.
+    and loses all of its places or none. The machines of withdrawn places are marked as changed. If there are rules
+    between tasks, no place is withdrawn, as a task may have its place because of another one.
     """
     queue_of = find_strict_queues(cluster, snapshot.cls.tolist())
     passed = frozenset[str]()
@@ -109,7 +109,7 @@ class _Order:
         first = np.full(len(self._need) + 1, len(rows), dtype=np.int64)
         np.minimum.at(first, in_gang, turn)
         self._turn = np.where(in_gang >= 0, first[in_gang], turn)
-        # A task that waits on its node for victims to leave has its place, and one that has ended needs none.
+        # A task that waits on its node for victims to leave has its place; a task that has ended needs none.
         self._pending = tasks.state[rows] == TaskPhase.PENDING
 
     def count_kept(self, served: Int64, queues: int) -> tuple[Int64, list[int]]:

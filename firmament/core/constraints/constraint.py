@@ -1,9 +1,9 @@
 """Defines the protocol of all constraints between tasks: rules, pairs, models' constraints, models' limits.
 
-Joint admission, gangs, preemption, the check when a round closes, and explanations ask the same questions of all of
-them. The answers come from rules between tasks (``RuleState``), pairs of tasks (``PairState``), constraints of models
-(``ModelConstraint``) and limits of models (``ModelLimits``). If a round needs answers for thousands of tasks at once,
-the classes have faster methods besides this protocol, and tests compare the two.
+Joint admission, gangs, preemption, the check when a round closes, and explanations ask all constraints the same
+questions. The answers come from rules between tasks (``RuleState``), pairs of tasks (``PairState``), constraints of
+models (``ModelConstraint``) and limits of models (``ModelLimits``). If a round needs answers for thousands of tasks
+at once, the classes have faster methods besides this protocol, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from firmament.core.reasons import AnyReason
 class Constraint(Protocol):
     """Says where one more task of a class may be placed, given where other tasks are.
 
-    Classes and machines are numbered as in the problem for which the object was made. ``allows`` says for one machine
-    what ``refusals`` says for all. Adding a task and removing it again changes nothing.
+    Classes and machines are numbered as in the problem for which the object was made. ``allows`` answers for one
+    machine what ``refusals`` answers for all machines. Adding a task and removing it again changes nothing.
     """
 
     def involves(self, cls: int) -> bool:
@@ -38,7 +38,10 @@ class Constraint(Protocol):
         ...
 
     def add(self, cls: int, machine: int, count: int = 1) -> None:
-        """Count tasks of a class on a machine, even if it refuses them; a negative ``count`` removes tasks."""
+        """Count tasks of a class on a machine, even if a constraint refuses them.
+
+        A negative ``count`` removes tasks.
+        """
         ...
 
 

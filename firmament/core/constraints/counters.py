@@ -101,7 +101,10 @@ class RuleState:
     # --- questions about many machines ---------------------------------------------------------------------------
 
     def find_allowed(self, cls: int, at: Int64 | None = None) -> Bool | None:
-        """Return which machines may take one more task of the class: bool[M], or bool[A] of ``at``; None: all may."""
+        """Return which machines may take one more task of the class: bool[M], or bool[A] for the machines ``at``.
+
+        None if all may.
+        """
         rules = self.rules.rules(cls)
         refused = [each for spreading in rules.spreadings for _, each in self._uneven(spreading, at)]
         if rules.attraction is not None:

@@ -49,7 +49,7 @@ class SpreadTerms:
         return int(self.domain.max(initial=0)) + 1
 
     def add_residents(self, groups: Int64, machines: Int64) -> SpreadTerms:
-        """Return the same terms with more tasks of ``groups`` on ``machines``."""
+        """Return the terms with more tasks of ``groups`` on ``machines``."""
         return replace(
             self,
             resident_group=np.concatenate([self.resident_group, groups]),
@@ -62,7 +62,7 @@ class SpreadTerms:
         return np.bincount(np.concatenate([there, machines]), minlength=len(self.domain))
 
     def count_by_machine(self, groups: Int64, machines: Int64, counts: Int64) -> tuple[Int64, Int64]:
-        """Count tasks by group and machine: tasks from before the round, and the given ones.
+        """Count tasks by group and machine: tasks from before the round, and the given tasks.
 
         ``counts[i]`` tasks of ``groups[i]`` are given on ``machines[i]``.
 
@@ -89,7 +89,7 @@ class SpreadTerms:
         return after - self._compute_near_cost(_NONE, _NONE, _NONE)
 
     def _compute_near_cost(self, groups: Int64, machines: Int64, counts: Int64) -> float:
-        """Return the cost of groups' tasks for being near each other: present ones, and ``counts`` on ``machines``."""
+        """Return what being near each other costs groups' tasks: present ones, and ``counts`` on ``machines``."""
         pairs, on_machine = self.count_by_machine(groups, machines, counts)
         steps = self.machine_step[pairs // np.int64(max(1, len(self.domain)))]
         in_domain = self.in_domains(groups, machines, counts)

@@ -207,7 +207,8 @@ class ModelConstraint:
     def involves(self, cls: int) -> bool:
         """Return whether the constraint concerns a class.
 
-        The constraint may close machines to tasks of the class, or to other tasks because of them.
+        The constraint may close machines to tasks of the class, or close them to other tasks because of tasks of the
+        class.
         """
         return bool(self.kind[cls] >= 0)
 

@@ -82,7 +82,7 @@ class PairRules:
         return pair_figure(self.terms, then.resident_kind, then.resident_machine)
 
     def add_residents(self, cls: Int64, machines: Int64) -> PairRules:
-        """Return the same pairs with more tasks on machines: task i is of class ``cls[i]``, on ``machines[i]``."""
+        """Return the pairs with more tasks on machines: task i is of class ``cls[i]``, on ``machines[i]``."""
         if not len(self.kind):
             return self
         kinds = self.kind[cls]
@@ -148,7 +148,7 @@ def _on_one_machine(terms: PairTerms, kind: Int64, machine: Int64) -> float:
 def compare_with_limits(terms: PairTerms, limits: Float64) -> dict[float, Int64]:
     """Return, for each of ``limits``, int64[D, D]: whether a pair of tasks in two domains exceeds it.
 
-    1: the pair exceeds the limit. -1: it keeps the limit, and the majority decides. 0: otherwise.
+    1: the pair exceeds the limit. -1: the pair keeps the limit; over all pairs, the majority decides. 0: otherwise.
     """
     found = {}
     for limit in np.unique(limits).tolist():
@@ -158,10 +158,10 @@ def compare_with_limits(terms: PairTerms, limits: Float64) -> dict[float, Int64]
 
 
 class PairEnds:
-    """The pairs as each of their kinds sees them: end i of kind ``kind[i]`` concerns tasks of ``other[i]``.
+    """The pairs as each kind of task sees them: end i of kind ``kind[i]`` concerns tasks of ``other[i]``.
 
-    ``outward``: bool, whether the kind is the source of the pair. Ends at the target are left out unless the terms
-    need both directions.
+    ``outward``: bool, whether the kind is the source of the pair. An end at the target of a pair is left out unless
+    the terms need both directions.
     """
 
     def __init__(self, terms: PairTerms) -> None:
@@ -339,7 +339,7 @@ class PairState:
         return added
 
     def self_paired(self, kinds: Int64) -> Bool:
-        """Return which kinds have tasks that are paired with tasks of the same kind: bool[B]."""
+        """Return which kinds have pairs within the kind: bool[B]."""
         own = np.zeros(self.terms.kinds, dtype=np.bool_)
         own[self.ends.kind[self.ends.kind == self.ends.other]] = True
         return own[kinds]

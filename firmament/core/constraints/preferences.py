@@ -48,7 +48,7 @@ class SoftCost:
 
 
 def soft_cost(state: RuleState, cls: int, feasible: Bool, at: Int64 | None = None) -> SoftCost | None:
-    """Return the cost of a class's preferred rules on all machines, or those in ``at``; None if it is 0 everywhere.
+    """Return the cost of a class's preferred rules on all machines, or on those in ``at``; None if it is 0 everywhere.
 
     ``feasible``: the machines over which scores are scaled, an array of the same length.
     """

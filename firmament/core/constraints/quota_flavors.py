@@ -19,8 +19,9 @@ def list_flavor_choices(terms: QuotaTerms, draws: Sequence[int]) -> list[tuple[B
 
     Each combination gives, for each of ``draws``, bool[D]: the kinds of machines that it covers.
 
-    All draws take the same flavor for a group of resources. Combinations are in order of preference. Left out are
-    those that cover no machine for some draw, and those that cover the same machines as an earlier one.
+    All draws take the same flavor for a group of resources. Combinations are in order of preference. The list leaves
+    out combinations that cover no machine for some draw, and combinations that cover the same machines as an earlier
+    one.
     """
     present = np.bincount(terms.kind, minlength=len(terms.covers)) > 0
     allowed: dict[tuple[int, int], tuple[int, ...]] = {}

@@ -1,6 +1,6 @@
 """Orders the tasks that wait for quota: first those within their own quota, then those that borrow, by share.
 
-The *share* of a quota says how much it and the quotas below it borrow. For each resource, the borrowed amount over
+The *share* of a quota says how much the quota and those below it borrow. For each resource, the borrowed amount over
 all flavors is divided by what the quota above could lend. The share is the largest of these ratios, divided by the
 quota's weight. If fair shares count, shares are compared from the root of the tree down, with the task in question
 added.
@@ -23,9 +23,9 @@ from firmament.core.constraints.quota_terms import QuotaTerms
 class QuotaStanding:
     """The position of a task in the order of tasks that wait for quota; the smaller standing comes first.
 
-    If both queues use fair shares, two tasks are compared at the level at which their paths from the root part. A
-    task that need not borrow there comes first, otherwise the one with the smaller share. All other tasks are
-    compared by how far up in the tree they borrow.
+    If both queues use fair shares, two tasks are compared at the level at which their paths from the root part. At
+    that level, a task that need not borrow comes first, otherwise the task with the smaller share. Tasks without fair
+    shares are compared by how far up in the tree they borrow.
     """
 
     borrows: int = 0
@@ -33,10 +33,10 @@ class QuotaStanding:
     path: tuple[int, ...] = ()
     """The quotas from the root down to the task's own, if fair shares count."""
     shares: tuple[tuple[bool, float], ...] = ()
-    """For each quota on the path below the root: whether it would borrow what is requested, and its share."""
+    """For each quota on the path below the root: whether it would borrow for this request, and its share."""
 
     def compare(self, other: QuotaStanding) -> int:
-        """Return a negative number if this standing comes first, a positive one if the other does, else 0."""
+        """Return a negative number if this standing comes first, a positive number if ``other`` comes first, else 0."""
         if not self.path or not other.path or self.path[0] != other.path[0]:
             return self.borrows - other.borrows
         for mine, its, *values in zip(self.path[1:], other.path[1:], self.shares, other.shares, strict=False):
@@ -100,7 +100,10 @@ class QuotaOrder:
         self._height = room.terms.tree.heights
 
     def go_on(self, room: QuotaRoom) -> QuotaOrder:
-        """Return an order for another ``QuotaRoom``: this order, updated, if the quotas are the same."""
+        """Return an order for the quotas ``room``: this order, updated, if the tree of quotas is the same.
+
+        Otherwise a new one.
+        """
         if room.terms.tree is not self._room.terms.tree:
             return QuotaOrder(room)
         self._room = room
@@ -117,7 +120,7 @@ class QuotaOrder:
             return single
         use, nodes = room.use, {room.terms.draws[draw].node for draw, _, _ in drawn}
         before = {node: use.own[node].copy() for node in nodes}
-        # Releasing tasks may release another flavor than was booked, so the state is saved and restored.
+        # Releasing tasks may release another flavor than the one booked, so the state is saved and restored.
         booked, most, known = room.booked.copy(), room.most.copy(), room.known_units
         room.known_units = known.copy()
         for draw, kind, count in drawn:
@@ -134,7 +137,10 @@ class QuotaOrder:
         return standing
 
     def _stand_alone(self, draw: int, kind: int, count: int) -> QuotaStanding | None:
-        """Return the standing of tasks of one draw; None if their flavors are not chosen yet, or if shares count."""
+        """Return the standing of tasks of one draw.
+
+        None if their flavors are not chosen yet, or if the queue uses fair shares.
+        """
         terms, use = self._room.terms, self._room.use
         wanted = terms.draws[draw]
         if terms.fair[wanted.node]:

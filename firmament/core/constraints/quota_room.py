@@ -38,7 +38,7 @@ class QuotaRoom:
     terms: QuotaTerms
     """The quotas as they were at the beginning."""
     use: TreeUse = field(init=False)
-    """What is in use now."""
+    """What the tree's quotas have in use now."""
     booked: dict[tuple[int, int, int, int], int] = field(init=False)
     """How many tasks have used one of several flavors: by draw, kind of machine, group and index of the flavor."""
     most: dict[int, int] = field(init=False)
@@ -163,7 +163,7 @@ class QuotaRoom:
         return units
 
     def units_in(self, draw: Draw, group: DrawGroup, place: int) -> int:
-        """Return how many more tasks one flavor (index ``place``) admits by its amounts of a group of resources."""
+        """Return how many more tasks one flavor (index ``place``) admits, counting the resources of one group."""
         units = ENDLESS
         for column, amount in zip(group.columns[place], group.amounts, strict=True):
             units = min(units, self.use.get_left(draw.node, column) // amount)
@@ -273,7 +273,7 @@ class QuotaRoom:
                 self.booked[key] = taken + part
                 dealt.append((place, part))
             count -= part
-        if count:  # The tasks left over exceed the quota.
+        if count:  # The tasks left over are beyond the quota.
             key = draw, kind, number, open_to[0]
             self.booked[key] = self.booked.get(key, 0) + count
             dealt.append((open_to[0], count))
@@ -282,10 +282,11 @@ class QuotaRoom:
     def _list_room(
         self, draw: int, group: DrawGroup, places: Sequence[int], count: int
     ) -> Iterator[tuple[int, int]]:
-        """Yield flavors (indices) in the order in which tasks use or release them, with how many tasks may do so.
+        """Yield flavors (indices) in the order in which tasks use or release them, each with how many tasks may do so.
 
         If a quota prefers not to borrow, tasks first use all that is available without borrowing, then what the quota
-        above brings in, and so on. So a flavor may occur several times, each time for further tasks.
+        above brings in, and so on up the tree. A flavor may therefore occur several times, each time for further
+        tasks.
         """
         known, node = self.terms.draws[draw], self.terms.draws[draw].node
         if count < 0:
@@ -341,7 +342,7 @@ class QuotaRoom:
         return True
 
     def find_crowded(self, shapes: Int64, machines: Int64) -> Bool:
-        """Return which tasks, one per entry, use quotas that do not suffice for all of them: bool[A]."""
+        """Return which tasks, one per entry, use quotas that do not suffice for all of these tasks: bool[A]."""
         if self.has_room_for(shapes, machines, np.ones_like(shapes)):
             return np.zeros(len(shapes), dtype=np.bool_)
         return np.asarray(self.terms.draw[shapes] >= 0)

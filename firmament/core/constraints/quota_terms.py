@@ -1,8 +1,8 @@
 """Represents the quotas of a round, and what tasks take of them, as immutable arrays.
 
-A task takes amounts (*draws*) from the quota of its queue. For each group of resources, it takes them in one flavor,
-which must cover the machine of the task. So for quotas, only the flavors that cover a machine matter: machines
-covered by the same flavors are of one *kind*.
+A task takes amounts (*draws*) from the quota of its queue. A task takes each group of resources in one flavor, which
+must cover the task's machine. For quotas, only the flavors that cover a machine therefore matter: machines covered by
+the same flavors are of one *kind*.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ class Draw:
     refused: str = ""
     """Why the tasks are not admitted at all; "" if they may be."""
     together: str = ""
-    """Name of a group of pod sets: tasks of a gang that state the same name take the same flavors. "": the tasks
-    state no such group of pod sets."""
+    """Name of a group of pod sets: tasks of a gang that state the same name take the same flavors.
+
+    An empty name: the tasks state no group of pod sets.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,10 @@ class QuotaTerms:
         return np.isin(root, root[evicting])
 
     def part(self, shapes: Int64 | slice, machines: Int64 | slice = slice(None)) -> QuotaTerms:
-        """Return the same quotas for some shapes and machines, renumbered from 0."""
+        """Return the quotas for some shapes and machines, which are renumbered from 0.
+
+        The quotas themselves are the same.
+        """
         return replace(self, draw=self.draw[shapes], kind=self.kind[machines])
 
 

@@ -1,17 +1,17 @@
 """A tree of quotas that lend and borrow, and what is in use; each column stands for a flavor and a resource.
 
-What a quota lends passes through its parent. So each quota has two amounts. A quota never lends its *local quota*;
-its *subtree quota* is all that it and the quotas below it bring in. Use counts first against the local quota; only
-the use beyond it also counts at the parent. With ``S`` the subtree quota, ``L`` the local quota, ``U`` the use, and
-``B`` the most that a quota may borrow, the available amount is:
+What a quota lends passes through its parent. A quota therefore has two amounts. A quota never lends its *local
+quota*; its *subtree quota* is all that it and the quotas below it bring in. Use counts first against the local quota;
+only the use beyond it also counts at the parent. With ``S`` the subtree quota, ``L`` the local quota, ``U`` the use,
+and ``B`` the most that a quota may borrow, the available amount is:
 
 * at a root ``S - U``;
 * at any other quota ``max(0, L - U) + min(available at its parent, (S - L) - max(0, U - L) + B)``;
 
-and never more than the upper limits, of this quota and of those above, leave after all use at and below them. The
-available amount may be negative. An amount added to the use at a quota lowers what is available there by this amount,
-and elsewhere by no more than that. So several amounts, added in any order, fit together if afterwards nothing is
-negative at the quotas to which they were added.
+The available amount is never more than the upper limits, of this quota and of those above, leave after all use at and
+below them. The available amount may be negative. An amount added to the use at a quota lowers what is available at
+this quota by the amount, and what is available at other quotas by no more. Several amounts, added in any order,
+therefore fit together if afterwards nothing is negative at the quotas to which they were added.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNBOUNDED = 2**60
 
 
 class QuotaStep(NamedTuple):
-    """What a quota on the path down from a root has of a column.
+    """What a quota on the path down from a root has left of a column.
 
     The values are those of `QuotaTree`, in a form that is faster to read.
     """
@@ -49,7 +49,7 @@ class QuotaTree:
     parent: Int64
     """int64[N], the parent of each quota; -1 for roots."""
     subtree: Int64
-    """int64[N, J], what a quota and the quotas below it bring in."""
+    """int64[N, J], what a quota and the quotas below it bring into the tree."""
     local: Int64
     """int64[N, J], the part of its own amounts that a quota never lends."""
     borrowing: Int64
@@ -159,7 +159,7 @@ def list_levels(parent: Int64) -> list[Int64]:
 
 @dataclass(slots=True)
 class TreeUse:
-    """What is in use in a tree of quotas; it changes as tasks are placed and leave."""
+    """The use of the quotas in a tree; it changes as tasks are placed and leave."""
 
     tree: QuotaTree
     """The tree of quotas."""
@@ -168,7 +168,7 @@ class TreeUse:
     used: Int64 = field(init=False)
     """int64[N, J], the own use of each quota, plus the use of the quotas below it beyond their local quotas."""
     total: Int64 = field(init=False)
-    """int64[N, J], all use at each quota and below it."""
+    """int64[N, J], all use at each quota and at the quotas below it."""
     _paths: dict[int, tuple[int, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -195,7 +195,7 @@ class TreeUse:
     def compute_available(self) -> Int64:
         """Return what is available at each quota: int64[N, J]."""
         tree = self.tree
-        # The difference is right for roots; the loop computes the other quotas.
+        # This difference is right for roots; the loop computes the other quotas.
         available = tree.subtree - self.used
         most = tree.limit - self.total
         for level in self.tree.levels[1:]:
@@ -239,7 +239,10 @@ class TreeUse:
         return min(most, available)
 
     def get_own_left(self, node: int, column: int) -> int:
-        """Return how much is left of what a quota and those below it bring in; negative if the quota borrows."""
+        """Return how much a quota has left of the amounts that it and those below it bring in.
+
+        Negative if it borrows.
+        """
         return self.tree.subtree.item(node, column) - self.used.item(node, column)
 
     def find_passed(self, node: int, above: int, column: int, amount: int) -> int:

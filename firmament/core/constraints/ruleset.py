@@ -48,7 +48,7 @@ class Attraction:
 
     counters: tuple[int, ...]
     own: bool
-    #: Why all other domains are refused.
+    #: Why domains without such a task are refused.
     reason: Reason
 
 
@@ -73,7 +73,7 @@ class RequiredSpread:
     reason: Reason
     """Why domains with too many tasks are refused."""
     lacking: Reason
-    """Why machines without the label are refused."""
+    """Why machines without the topology label are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class ClassRules:
     exclusions: tuple[Exclusion, ...] = ()
     """Required anti-affinity: the tasks that a task of the class must not be near."""
     attraction: Attraction | None = None
-    """Required affinity: the tasks that a task of the class must be near; None: there is none."""
+    """Required affinity: the tasks that a task of the class must be near; None if the class requires none."""
     spreadings: tuple[RequiredSpread, ...] = ()
     """Required topology spread constraints."""
     inclinations: tuple[Inclination, ...] = ()
@@ -123,7 +123,7 @@ class ClassRules:
 
     @property
     def matters(self) -> bool:
-        """Whether it may matter to other tasks where the class's tasks are."""
+        """Whether other tasks may be affected by where the class's tasks are."""
         return bool(self.adds) or self.modelled
 
     @property
@@ -146,7 +146,7 @@ class ClassRules:
         return frozenset(found)
 
     def drop_reasons(self, reasons: Collection[Reason]) -> ClassRules:
-        """Return the same rules without those that refuse machines for ``reasons``."""
+        """Return the class's rules without those that refuse machines for ``reasons``."""
         attraction = self.attraction
         return replace(
             self,
@@ -180,7 +180,7 @@ class RuleSet:
         return self.of.get(cls, _NONE)
 
     def matters_elsewhere(self, cls: int) -> bool:
-        """Return whether it may matter to tasks on other machines where the tasks of a class are."""
+        """Return whether tasks on other machines may be affected by where tasks of a class are."""
         rules = self.rules(cls)
         return rules.modelled or any(self.counters[number].coarse for number in rules.adds)
 

@@ -227,7 +227,7 @@ class AttemptSearch:
         classes: Int64,
         others: Iterator[VictimConstraint],
     ) -> tuple[PreemptionState, VictimConstraint]:
-        """Return the best state and its restriction: ``best`` with ``rule``, or a better state found under a restriction in ``others``."""
+        """Return the better state with its restriction: ``best`` with ``rule``, or one found under ``others``."""
         worth = _outcome(before, best, classes)
         for other in others:
             if self._attempts <= 0:

@@ -1,19 +1,20 @@
 """Limits the work that one namespace may cause in a round; tasks beyond the limit wait for rounds of their own.
 
-The time that a round takes grows with what pods ask for, which only the size of an object limits. So the work of a
-round is estimated beforehand, by class (see ``class_work``), and limited:
+The time that a round takes grows with what pods ask for, which only the size of an object limits. The work of a round
+is therefore estimated beforehand, by class (see ``class_work``), and limited:
 
-- If the work of a namespace is within the budget, its tasks are *light*. Otherwise, if the namespace's ordinary
-  classes alone are within the budget, the tasks of these classes are light. As long as light tasks wait, a round has
-  only light tasks.
+- If the work of a namespace is within the budget, its tasks are *light*. If the work of a namespace exceeds the
+  budget, but the work of its ordinary classes does not, the tasks of the ordinary classes are light. As long as light
+  tasks wait, a round has only light tasks.
 - All other tasks are *heavy*, and wait for a round of their own. A round of heavy tasks follows each round of light
   tasks, or comes at once if no light task waits. A round of heavy tasks does as much work as two budgets allow, but
-  at least one class or gang; half of the work is for expensive classes (those above ``ORDINARY``), if some wait. So
-  the rounds of a namespace that is alone in the cluster do two budgets of work.
+  at least one class or gang; half of the work is for expensive classes (those above ``ORDINARY``), if some wait. A
+  namespace that is alone in the cluster thus has rounds with two budgets of work.
 
-So light tasks wait for at most one round of heavy tasks, whose work is limited, even if they arrive while it runs.
-Nothing starves: namespaces with heavy tasks take turns. Within a namespace, one round of heavy tasks begins with the
-most important tasks, and the next with those put off longest. Gangs are not split; too large ones are refused.
+Light tasks therefore wait for at most one round of heavy tasks, whose work is limited, even if they arrive while it
+runs. Nothing starves: namespaces with heavy tasks take turns. Within a namespace, one round of heavy tasks begins
+with the most important tasks, and the next round with the tasks put off longest. Gangs are not split; too large ones
+are refused.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Budgets:
         self._work = ClassWork(cluster, rules, class_looks)
         self._turns, self._ordinary_turns = Turns(), Turns()
         self._looks = np.empty(0, dtype=np.int64)
-        """By class row: how many looks at all machines the class takes if the other waiting classes are present."""
+        """By class row: how many looks at all machines the class takes, given the other waiting classes."""
         self._expensive = np.empty(0, dtype=np.bool_)
         self._names: list[str] = []
         self._namespace = np.empty(0, dtype=np.int64)
@@ -146,7 +147,8 @@ class Budgets:
     def _at_most(self, counts: Int64) -> tuple[int, int]:
         """Return upper bounds on the looks that ``counts`` tasks of each class take if all terms select all classes.
 
-        The first bound is for ordinary classes; the second is for expensive classes, and those that may become so.
+        The first bound is for ordinary classes; the second bound is for expensive classes, and for classes that may
+        become expensive.
         """
         work, present = self._work, counts > 0
         machines = max(1, len(self._cluster.machines))
@@ -156,7 +158,7 @@ class Budgets:
         ordinary = int(found[~dear & ~plain].sum())
         alike = int(found[plain].sum())
         if not self._waited:
-            # Many plain classes together take less than one look at each machine per class, so they are counted
+            # A class of many plain ones takes less than one look at each machine, so plain classes are counted
             # together.
             alike = min(alike, int(np.count_nonzero(plain & present)) * PLAIN_LOOKS // machines)
         return ordinary + alike, int(found[dear].sum()) + pairs // machines
@@ -175,8 +177,8 @@ class Budgets:
     def find_costly(self, rows: Int64) -> Bool:
         """Return which tasks (rows) are too expensive to check whenever something changes: bool[N].
 
-        Two sorts are too expensive: all tasks of expensive classes, if these classes are too many together; and tasks
-        of ordinary classes, if their namespace has too many such classes.
+        Two kinds of tasks are too expensive: all tasks of expensive classes, if these classes are too many together;
+        and tasks of ordinary classes, if their namespace has too many of these classes.
         """
         cls = self._cluster.tasks.cls[rows]
         self._work.estimate_new()
@@ -217,7 +219,7 @@ class Budgets:
     def _heavy(self, waiting: Int64, ruled: Bool) -> Bool:
         """Return which tasks wait for a round of their own because their namespace causes too much work: bool[N].
 
-        ``ruled``: bool[N], the tasks of groups over a tree. Each group over a tree counts as expensive, once.
+        ``ruled``: bool[N], the tasks of groups over a tree. Each group over a tree counts as one expensive unit.
         """
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         names, namespace = self._note_namespaces(waiting)
@@ -264,14 +266,15 @@ class Budgets:
         prefix = names[0][: names[0].find("/") + 1]
         if prefix and all(map(methodcaller("startswith", prefix), names)):
             return True
-        if "/" not in "".join(names):  # No task's name states a namespace: those of the classes count.
+        # No task's name states a namespace, so the namespaces of the classes count.
+        if "/" not in "".join(names):
             waiting = waiting[_first_of_each(tasks.cls[waiting])]
         elif all(map(methodcaller("count", "/"), names)):
             return False
         return len(self._namespaces(waiting)[0]) == 1
 
     def _note_namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:
-        """Return the result of ``_namespaces``, and remember it for this round."""
+        """Return the result of ``_namespaces``; later calls in the same round get the stored result."""
         self._names, namespace = self._namespaces(waiting)
         least = int(waiting.max(initial=0)) + 1
         if len(self._namespace) < least:
@@ -291,7 +294,7 @@ class Budgets:
         """Return the heavy tasks that take part in a round of heavy tasks: bool[N]."""
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
         ordinary: Bool = heavy & ~self._expensive[tasks.cls[waiting]] & ~ruled
-        if gangs:  # A gang is not split: if some member is expensive, all members are.
+        if gangs:  # A gang is not split: if some member is expensive, all members count as expensive.
             dear = {tasks.job[row] for row in waiting[heavy & ~ordinary].tolist()} & gangs
             ordinary &= np.array([tasks.job[row] not in dear for row in waiting.tolist()], dtype=np.bool_)
         expensive = heavy & ~ordinary
@@ -303,7 +306,7 @@ class Budgets:
     def _take_ordinary(self, rows: Int64, most: int) -> tuple[Int64, int]:
         """Return the ordinary tasks (rows) for which ``most`` looks suffice, and the looks that two budgets leave.
 
-        The second figure does not depend on ``most``.
+        The second of the returned numbers does not depend on ``most``.
         """
         tasks = self._cluster.tasks
         in_all = ALONE * self._most
@@ -322,7 +325,7 @@ class Budgets:
         return np.concatenate(taken), in_all - used
 
     def _take_expensive(self, rows: Int64, ordinary: Int64, most: int) -> list[Int64]:
-        """Return tasks (rows), at least one, for which ``most`` looks suffice if the ``ordinary`` ones take part."""
+        """Return tasks (rows), at least one, for which ``most`` looks suffice if the ``ordinary`` tasks take part."""
         tasks = self._cluster.tasks
         present = np.zeros(len(self._looks), dtype=np.bool_)
         present[tasks.cls[ordinary]] = True

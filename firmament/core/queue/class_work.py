@@ -1,9 +1,10 @@
 """Estimates how much work a class causes in a round, by what its tasks state.
 
-The unit of work is one *look* at one machine. Rules say how often a round looks at every machine because of what
-tasks state. In addition, a class takes time that does not depend on the number of machines, and more time if rules
-refuse machines to it. Each waiting class that a term about other tasks selects adds work. The weights were measured
-with the kinds of tasks of `python -m benchmarks hostile`; real times per look differ by at most a factor of three.
+The unit of work is one *look*: one comparison of a class with one machine. Rules say how often a round looks at every
+machine because of what tasks state. In addition, a class takes time that does not depend on the number of machines,
+and more time if rules refuse machines to it. Each waiting class that a term about other tasks selects adds work. The
+weights were measured with the kinds of tasks of `python -m benchmarks hostile`; the times that looks really take
+differ by at most a factor of three.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ PAIR = 1_000
 """Looks at one machine for each waiting class that a term of another waiting class selects."""
 
 _SAMPLE = 4
-"""How many terms of a class are examined for how many classes they select; the other terms are assumed to be alike."""
+"""How many terms of a class are examined to count the classes that they select.
+
+The other terms are assumed to select as many.
+"""
 
 TASKS_PER_LOOK = 8
 """How many tasks of an expensive class, which are placed one by one, cause as much work as the class itself."""
@@ -142,7 +146,7 @@ class Unit:
     per_task: float
     """Looks at all machines for each task of the unit."""
     put_off: int
-    """The number of the round that first put off one of the tasks."""
+    """The number of the round that first put off one of the unit's tasks."""
     priority: int
     """Priority of the tasks."""
     first: int

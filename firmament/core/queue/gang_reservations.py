@@ -5,14 +5,14 @@ enough free capacity for all members at once. If a number of rounds have passed 
 machines to reserve. Machines to be reserved must be able to take all members that the gang lacks, once the tasks
 expected to end there have ended (see ``placement.gang_room``). The reserved machines are closed to all other tasks of
 the same or lower priority, so that they drain. Reserved machines are open again when the gang is placed, the
-reservation lapses, or the capacity can no longer become free. The bound on the waiting time: when every task that ran
+reservation lapses, or the capacity can no longer become free. The waiting time is bounded: when every task that ran
 on the reserved machines at the time of the reservation has ended, the gang is placed, unless the reservation has
 lapsed before.
 
 At any time, at most one machine in ``MACHINES_PER_GANG_MACHINE`` is reserved for gangs; a single gang may have more
-if it needs them. Namespaces take turns, so that many gangs of one namespace do not delay those of others. If a gang
-would fit only on machines reserved for another gang, it waits until these are free, and no third gang gets a
-reservation before it.
+if it needs them. Namespaces take turns, so that many gangs of one namespace do not delay the gangs of other
+namespaces. If a gang would fit only on machines reserved for another gang, it waits until these are free, and no
+third gang gets a reservation before it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class GangReservations:
         self.held: dict[str, GangReservation] = {}
         self.due: frozenset[str] = frozenset()
         self.sought: frozenset[str] = frozenset()
-        """Gangs that were due when the open round began."""
+        """Gangs that needed a reservation when the open round began."""
 
     def iter_closed(
         self, priority: int, job: str, ends: float, room: Mapping[str, int] = MappingProxyType({})
@@ -151,7 +151,7 @@ class GangReservations:
             held.starts = find_start(cluster, _sum_up(cluster, held), now)
 
     def open_round(self, cluster: Cluster) -> None:
-        """Begin a round that looks for machines for the gangs that are due and take part in it."""
+        """Begin a round that looks for machines for those gangs that need a reservation and take part in the round."""
         waits = cluster.tasks.put_off
         self.sought = frozenset(job for job in self.due if not waits[cluster.jobs.members(job)].any())
 
@@ -220,7 +220,7 @@ class GangReservations:
         """Reserve what a round has found for gangs that were due (by job).
 
         If a round found nothing for a gang, the count of rounds that passed over it begins anew. The counts of all
-        equal gangs begin anew too, so that no round searches for them in vain. If a gang fits only on machines
+        equal gangs begin anew, too, so that no round searches for them in vain. If a gang fits only on machines
         reserved for other gangs, it waits for these reservations to end, and comes next.
         """
         sought, self.sought = self.sought, frozenset()

@@ -18,8 +18,9 @@ MOST_LOOKS_OF_A_GANG = 16_000
 """The most looks at each machine for all kinds of a gang's members, whatever their rules are."""
 
 _OF_A_KIND = 40
-"""Looks at each machine for a kind of a gang's members in addition to its rules. These looks stand for the kind's own
-time on 1,500 machines, and for finding the reasons why it fits nowhere.
+"""Looks at each machine for a kind of a gang's members in addition to its rules.
+
+These looks stand for a kind's own time on 1,500 machines, and for finding the reasons why it fits nowhere.
 """
 
 

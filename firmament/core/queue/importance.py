@@ -23,7 +23,7 @@ class Importance:
     ``group_priorities``: int64[N], ``UNGROUPED`` for a task without a group.
 
     If no task has a group priority, the importance is the priority. A group priority that is not in
-    ``group_priorities`` ranks like the next lower one that is.
+    ``group_priorities`` ranks like the highest one below it that is.
     """
 
     def __init__(self, group_priorities: Int64) -> None:
@@ -59,7 +59,7 @@ class Importance:
     def standing(self, priority: Int64, group_priority: Int64) -> Int64:
         """Return the standing of each task: int64[N].
 
-        Other tasks may evict a task if their ``reach`` is above its standing.
+        Other tasks may evict a task if their ``reach`` is above the task's standing.
         """
         if not len(self._levels):
             return priority
@@ -67,11 +67,11 @@ class Importance:
         return self._find_places(priority, np.where(highest, len(self._levels), self._level(group_priority)))
 
     def reach_of(self, tasks: TaskTable, rows: Int64 | np.int64 | int) -> Int64:
-        """Return the reach of tasks (rows): int64[N]; they may evict tasks with a lower standing."""
+        """Return the reach of tasks (rows), int64[N]: tasks may evict others whose standing is lower."""
         return self.reach(tasks.priority[rows], tasks.group_priority[rows])
 
     def standing_of(self, tasks: TaskTable, rows: Int64 | np.int64 | int) -> Int64:
-        """Return the standing of tasks (rows): int64[N]; tasks with a higher reach may evict them."""
+        """Return the standing of tasks (rows), int64[N]: tasks with a higher reach may evict them."""
         return self.standing(tasks.priority[rows], tasks.group_priority[rows])
 
     def _level(self, group_priority: Int64) -> Int64:
@@ -87,10 +87,10 @@ def select_foremost(cluster: Cluster, waiting: Int64) -> tuple[Int64, int | None
 
     Also return the priority that all returned tasks exceed; None if all waiting tasks are returned.
 
-    Capacity may be kept for a nominated task of another scheduler, or for a gang that restarts; it is then closed to
-    tasks of at most the same priority. So tasks above and below the priority of kept capacity cannot share a round,
-    because a round counts one amount as free for all its tasks. The tasks below take part in a later round
-    (``firmament.core.requeue.turns``). A gang counts with the priority of its most important member.
+    Capacity may be kept for a nominated task of another scheduler, or for a gang that restarts; the capacity is then
+    closed to tasks of at most the same priority. Tasks above and below the priority of kept capacity cannot share a
+    round, because a round counts one amount as free for all its tasks. Tasks of at most that priority take part in a
+    later round (``firmament.core.requeue.turns``). A gang counts with the priority of its most important member.
     """
     if not len(waiting):
         return waiting, None
@@ -104,7 +104,7 @@ def select_foremost(cluster: Cluster, waiting: Int64) -> tuple[Int64, int | None
 def count_gangs_alike(cluster: Cluster, waiting: Int64) -> Int64:
     """Return the priority of each of the ``waiting`` tasks (rows), equal for all members of a gang: int64[N].
 
-    Each member gets the priority of the gang's most important member that waits.
+    Each member gets the priority of the most important waiting member of its gang.
     """
     tasks, priority = cluster.tasks, cluster.tasks.priority[waiting]
     jobs = [tasks.job[row] for row in waiting.tolist()] if cluster.jobs.gangs else []
@@ -130,16 +130,16 @@ def count_gangs_alike(cluster: Cluster, waiting: Int64) -> Int64:
 # divided among the others (weighted max-min fairness over dominant shares: Ghodsi et al., Dominant Resource Fairness,
 # NSDI 2011). Among waiting tasks of equal priority, those within the share of their namespace come before those
 # beyond it. Tasks beyond the share are placed too as long as they fit, so no capacity stays idle, and no task is
-# evicted for fair shares. So the shares in use approach the weights as tasks end.
+# evicted for fair shares. As tasks end, the shares in use therefore approach the weights.
 
 
 def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int64:
     """Return whether each of the ``waiting`` tasks (rows) is within its namespace's fair share: int64[N].
 
-    2: the task is within the share that its namespace has by weight, given all that others want, even if they fit
-    nowhere now. So a namespace keeps its claim while its tasks are unschedulable. 1: the task is within its
-    namespace's share only if other namespaces get no more than their tasks in this round want. 0: the task is beyond
-    the share. Within a namespace, the most important and longest waiting tasks count first.
+    2: the task is within its namespace's share by weight, given all that other namespaces want, even if their tasks
+    fit nowhere now. A namespace thus keeps its claim to a share while its tasks are unschedulable. 1: the task is
+    within its namespace's share only if other namespaces get no more than their tasks in this round want. 0: the task
+    is beyond the share. Within a namespace, the most important and longest waiting tasks count first.
     """
     tasks = cluster.tasks
     names, of_class = _namespaces(cluster)
@@ -157,7 +157,8 @@ def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int
         allowance = _targets(_dominant(wanted, capacity), weights) - _dominant(used, capacity)
         for each in np.unique(namespace).tolist():
             rows = order[namespace[order] == each]
-            # The task that crosses the limit counts as within the share if more than half of it is.
+            # The task that crosses the limit counts as within the share if more than half of the task is below the
+            # limit.
             within = np.cumsum(per_task[rows]) - per_task[rows] / 2 < allowance[each]
             levels[rows[within]] = level
     return levels

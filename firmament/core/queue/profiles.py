@@ -1,8 +1,9 @@
 """Chooses the profile of each round, that is, the policy and weights by which it scores classes.
 
 The cost models of a profile determine the network of a round, and crowding is one figure per machine for all tasks.
-So all tasks of a round have the same profile. Tasks of other profiles wait for a round of their own, which follows at
-once. The order of importance still holds: no task is placed before a more important task that could be tried.
+All tasks of a round therefore have the same profile. Tasks of other profiles wait for a round of their own, which
+follows at once. The order of importance still holds: no task is placed before a more important task that could be
+tried.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class ProfileChoice:
         """Return those of the tasks ``waiting`` (rows) that take part in the round; at least one if any waits.
 
         All tasks chosen have the profile of the most important task. If several profiles have tasks of this
-        importance, it is the profile whose turn was longest ago. Of the profile's tasks, those take part that are at
-        least as important as any task of another profile. All members of a gang count with the importance and profile
-        of its most important member.
+        importance, the round is for the profile whose turn was longest ago. Those tasks of the chosen profile take
+        part that are at least as important as any task of another profile. All members of a gang count with the
+        importance and profile of its most important member.
         """
         self.put_off = 0
         if not len(waiting):

@@ -3,16 +3,16 @@
 If small tasks arrive without end, a large task never fits: whatever becomes free on a machine, a small task takes it.
 When a number of rounds have passed over the large task, the machine that lacks least for it is reserved. The reserved
 machine is closed to all other tasks of the same or lower priority, so that it drains. A machine is reserved only if
-it will be large enough once the tasks expected to end there have ended, and only as long as that holds. The bound on
-the waiting time: when every task that ran on the reserved machine at the time of the reservation has ended, the task
+it will be large enough once the tasks expected to end there have ended, and only as long as that holds. The waiting
+time is bounded: when every task that ran on the reserved machine at the time of the reservation has ended, the task
 is placed, unless the reservation has lapsed before. A reservation lapses after ``reserve_for`` seconds, or after
 ``reserve_for_rounds`` rounds that placed something. When a reservation has lapsed, the count of rounds that passed
 over the task begins anew. In the count of rounds that passed over a task, several rounds in quick succession count as
 one. For gangs, machines are reserved for the whole gang (``gang_reservations``). No machine is reserved for tasks
 that lack quota.
 
-Backfill: if it is known when the task will fit at the latest (``stated_ends``), tasks that will have ended by then
-may use the reserved machine meanwhile (``list_closed_rows``).
+Backfill: if it is known by when the task will fit (``stated_ends``), tasks that will have ended by then may use the
+reserved machine meanwhile (``list_closed_rows``).
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ from firmament.core.state.tasks import UNGROUPED, TaskPhase
 from firmament.core.state.waiting import count_anew, pass_over
 
 MACHINES_PER_RESERVATION = 200
-"""At most one machine in this many is reserved at a time, but always at least one may be. A machine that drains for
-one task is lost to all others."""
+"""At most one machine in this many is reserved at a time, but always at least one may be.
+
+A machine that drains for one task is closed to all others.
+"""
 
 
 @dataclass(slots=True)
@@ -96,8 +98,8 @@ class Reservations:
         """Return the rows of the machines that are closed to a class ``cls`` with ``priority`` in the gang ``job``.
 
         A machine is open to tasks that will have ended by the time at which the task with the reservation will fit
-        there. A machine is also open to the job ``returning`` if capacity is kept there for this job which the
-        reservation could not use.
+        there. A machine is also open to the job ``returning`` if the reservation could not use the capacity that is
+        kept there for this job.
         """
         room = cluster.restarts.find_priorities(cluster.machines, returning) if returning else {}
         row_of = cluster.machines.row_of
@@ -124,7 +126,7 @@ class Reservations:
         self.gangs.renumber(new_row)
 
     def next_in(self, now: float) -> float | None:
-        """Return the seconds until a reservation lapses; None if there is none."""
+        """Return the seconds until the next reservation lapses; None if nothing is reserved."""
         ends = [held.until for held in self.held] + [held.until for held in self.gangs.held.values()]
         return max(0.0, min(ends) - now) if ends else None
 
@@ -170,8 +172,8 @@ class Reservations:
     def count_round(self, cluster: Cluster, now: float) -> None:
         """Count a round that placed something, and that so passed over the unschedulable tasks.
 
-        Rounds in quick succession count as one, so that a burst of rounds does not look like a stream. The count
-        begins anew after a pause as long as a reservation may last.
+        Rounds in quick succession count as one, so that a burst of rounds does not look like a stream of other tasks.
+        The count begins anew after a pause as long as a reservation may last.
         """
         tasks, options = cluster.tasks, self._options
         pending = tasks.in_state(TaskPhase.PENDING)
@@ -221,7 +223,7 @@ class Reservations:
     ) -> bool:
         """Reserve for a task the suitable machine that lacks the least share of its capacity.
 
-        Return whether there is a suitable machine.
+        Return whether some machine is suitable.
 
         ``lasting``: int64[M, K], what tasks that are not expected to end use.
         """
@@ -233,7 +235,7 @@ class Reservations:
         in_the_end = (capacity - lasting[:, : len(request)])[:, wanted]
         missing = np.maximum(request - (capacity - machines.used[:, : len(request)]), 0)[:, wanted]
         usable = static_rows.get(row.shape).feasible & (in_the_end >= request[wanted]).all(axis=1)
-        # If nothing is missing, the task lacks something other than free capacity.
+        # If nothing is missing on a machine, the task lacks something other than free capacity there.
         usable &= missing.any(axis=1)
         pinned = list_pinned_rows(cluster, cls)
         if pinned is not None:

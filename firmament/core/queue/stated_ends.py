@@ -33,7 +33,7 @@ def find_start(cluster: Cluster, needed: Mapping[int, Int64], now: float) -> flo
 
 
 def _find_start_of(cluster: Cluster, machine: int, amounts: Int64, rows: Int64, now: float) -> float:
-    """Return by when one machine (row), with the tasks ``rows``, will have ``amounts`` free."""
+    """Return by when one machine (row), on which the tasks ``rows`` run, will have ``amounts`` free."""
     tasks, machines = cluster.tasks, cluster.machines
     width = len(amounts)
     free = machines.capacity[machine, :width] - machines.used[machine, :width]

@@ -1,1 +1,1 @@
-"""Decides which waiting tasks take part in a round, when they are tried again, and when they change machines."""
+"""Decides which waiting tasks take part in a round, when tasks are tried again, and when they change machines."""

@@ -45,10 +45,11 @@ from firmament.core.state.waiting import activate
 def requeue(
     feasible: FeasibleMachines, choose: Callable[[Int64], Int64], placed: frozenset[int] = frozenset()
 ) -> bool:
-    """Requeue every task that a changed machine could take; return whether there was any.
+    """Requeue every task that a changed machine could take; return whether any task was requeued.
 
     Machines stay marked as changed. ``placed``: rows of classes of which a round has just placed tasks. Tasks that
-    were refused for good stay out. ``choose`` returns the tasks that are checked at once; the others are tried later.
+    were refused for good stay out. ``choose`` returns the tasks that are checked at once; all other tasks are tried
+    later.
     """
     cluster, dirty = feasible.cluster, feasible.cluster.dirty
     touched = dirty.touched | placed
@@ -140,7 +141,7 @@ class FeasibleMachines:
         shape, request = cluster.classes.rows[cls].shape, cluster.request_of(cls)
         less = spare_amounts(cluster, shape, rows)
         free = free if less is None else free + less
-        wanted = np.flatnonzero(request)  # Resources that are not requested may be overcommitted.
+        wanted = np.flatnonzero(request)  # Only requested resources count: the others may be overcommitted.
         enough = (free[:, wanted] >= request[wanted]).all(axis=1)
         takes = rows[self.static_rows.get(shape).feasible[rows] & enough]
         if len(takes) and (pinned := list_pinned_rows(cluster, cls)) is not None:
@@ -193,7 +194,7 @@ def _list_allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
 class QueueingHints:
     """Finds the classes whose tasks may fit on some machine after an event.
 
-    Three things count: required rules, pairs that a model knows, and models' constraints. When a task with partners
+    Three things decide: required rules, pairs that a model knows, and models' constraints. When a task with partners
     comes or leaves, another task may meet its limits, or find capacity on a network link. Preferences are left out,
     as they keep no task waiting. Ports are left out too: a port becomes free on a machine that a task has left, and
     such machines are checked anyway.

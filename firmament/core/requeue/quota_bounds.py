@@ -1,6 +1,6 @@
 """Computes for how many waiting tasks quota could be available now.
 
-What the tasks' queues could take from other queues counts as available.
+Capacity that the tasks' queues could take from other queues counts as available.
 
 All numbers are upper bounds: no round places more tasks of these classes, however much capacity machines have.
 """
@@ -29,7 +29,7 @@ class QuotaBounds:
     """The quotas as they are now, and which waiting tasks they would admit."""
 
     def __init__(self, cluster: Cluster, classes: Sequence[int], apart: Collection[str] = ()) -> None:
-        """``classes``: rows of the classes to be judged; those that use no quota cost no work.
+        """``classes``: rows of the classes to be judged; judging classes that use no quota takes no time.
 
         ``apart``: gangs that are unlike all others, because capacity is kept for them.
         """
@@ -47,15 +47,16 @@ class QuotaBounds:
             draw = dict(zip(shapes, terms.draw.tolist(), strict=True))
             self._room = QuotaRoom(terms)
             self._draw_of = {cls: draw[rows[cls].shape] for cls in drawing}
-            self._apart |= list_groups(cluster)  # Each tree group has rules of its own.
+            # Each tree group has rules of its own, so no two of them are alike.
+            self._apart |= list_groups(cluster)
 
     def select(self, cls: int, members: Int64) -> Int64:
         """Return those of a class's waiting tasks ``members`` (rows) that should be tried, judged by quotas alone.
 
         If tasks or gangs are equal, only the oldest are returned, as many as there can be quota for. When the oldest
-        are placed, the others are judged again. If a queue may evict others to get quota, at least one task is
-        returned; rounds make sure that they evict nobody in vain. If a queue is strict about the order of its tasks,
-        all of them are returned, or none.
+        are placed, the function is asked again about the rest. If a queue may evict others to get quota, at least one
+        task is returned; rounds make sure that they evict no task in vain. If a queue is strict about the order of
+        its tasks, either all tasks of the class are returned, or none.
         """
         draw = self._draw_of.get(cls, -1)
         if draw < 0:
@@ -90,7 +91,7 @@ class QuotaBounds:
             values, of = np.unique(priority, return_inverse=True)
             kind = kind * len(values) + of
         among = rank(kind) < units
-        # If one task of a gang is among the oldest, the gang takes part, from this task on.
+        # If one task of a gang is among the oldest, the gang takes part, at the position of this task.
         place, first = np.arange(len(order)), np.full(len(counts), len(order))
         np.minimum.at(first, job[among], place[among])
         alone = np.array([each is None for each in needs])[job]
@@ -130,7 +131,7 @@ class QuotaBounds:
     def _count_after_evictions(self, cls: int, wanted: Draw, members: Int64) -> int:
         """Return for how many tasks there can be quota after evictions.
 
-        The evictions are those that the tasks' queue may cause, and those under way anyway.
+        Two kinds of evictions count: those that the tasks' queue may cause, and those under way anyway.
         """
         room = self._room
         assert room is not None
@@ -172,7 +173,7 @@ class QuotaBounds:
         return all(gang is not None and bool(gang.groups) for gang in gangs)
 
     def _sum_of_borrowers(self, node: int, root: int) -> Int64:
-        """Return int64[J]: what the other borrowing queues in the tree of ``root`` use."""
+        """Return what borrowing queues in the tree of ``root`` use, other than the queue ``node``: int64[J]."""
         assert self._room is not None
         use = self._room.use
         borrows = (use.used > use.tree.subtree).any(axis=1) & (self._roots == root)
@@ -181,7 +182,7 @@ class QuotaBounds:
         return found
 
     def _sum_less_important(self, node: int, members: Int64, policy: int) -> Int64:
-        """Return int64[J]: what tasks of a queue use that its policy ``within`` lets others of the queue evict."""
+        """Return what tasks of a queue use that its policy ``within`` lets its other tasks evict: int64[J]."""
         assert self._room is not None
         terms = self._room.terms
         found = np.zeros(len(terms.columns), dtype=np.int64)
@@ -240,7 +241,7 @@ class QuotaBounds:
     def _users(self) -> Mapping[int, tuple[Int64, Int64]]:
         """By queue (a node of a quota tree), what tasks on machines take.
 
-        For each task: its draw, and the lowest standing in its gang.
+        Each entry has the draw of a task, and the lowest standing in its gang.
         """
         assert self._room is not None
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs

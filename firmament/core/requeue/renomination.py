@@ -4,10 +4,10 @@ A task that waits for victims keeps its machine until it has another one. In a r
 comes after all tasks of equal priority without a machine, so no other task is evicted for the move. If no task
 depends on an eviction any more, the eviction is withdrawn (see ``evictions``).
 
-Some tasks do not move. Members of gangs, tasks that others want near them or are spread with, and tasks in pairs stay
-because other tasks may have been placed because of them. Tasks that got devices with their machine, or that a ledger
-counts in order of arrival, stay too. A task that others only want to stay away from may move, because no task was
-placed near it on purpose.
+Some of the tasks that wait for victims do not move. Members of gangs, tasks that others want near them or are spread
+with, and tasks in pairs stay because other tasks may have been placed because of them. Tasks that got devices with
+their machine, or that a ledger counts in order of arrival, stay too. A task that others only want to stay away from
+may move, because no task was placed near it on purpose.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Renominations:
             for cls in np.unique(classes).tolist()
             if len(feasible.find_feasible(rows, free, cls, waiting[classes == cls]))
         ]
-        requeued = np.isin(classes, takes)  # The check ignores cost models and rules.
+        requeued = np.isin(classes, takes)  # This check ignores cost models and rules.
         requeued |= np.isin(cluster.tasks.machine[waiting], rows) & _at_ease(cluster, waiting)
         tasks, gangs = cluster.tasks, cluster.jobs.gangs
         found = np.array(
@@ -80,7 +80,7 @@ class Renominations:
     def list_called(self, cluster: Cluster) -> Int64:
         """Return the rows of the tasks waiting for victims that take part in the round that begins.
 
-        After the round is closed, none of them takes part again before a further change.
+        After the round is closed, none of these tasks takes part again before a further change.
         """
         self._called = self._still_waiting(cluster, self._called | self._requeued)
         self._requeued = {}
@@ -107,9 +107,9 @@ class Renominations:
     # --- after a round -------------------------------------------------------------------------------------------
 
     def begin(self, cluster: Cluster) -> None:
-        """Let tasks of this round that still wait be placed as if they had no machine.
+        """Let those of this round's tasks that still wait for victims be placed as if they had no machine.
 
-        What such tasks hold stays booked.
+        What these tasks hold on their machines stays booked.
         """
         waiting = self._still_waiting(cluster, self._called)
         if len(waiting) < len(self._called):
@@ -118,7 +118,7 @@ class Renominations:
         self._lifted += [transitions.lift(cluster, task) for task in waiting]
 
     def finish(self, cluster: Cluster, snapshot: Snapshot) -> list[Delta]:
-        """Give tasks that got no other machine their former one back, and release what was held for those that moved.
+        """Give tasks that got no other machine their former machine back, and release the capacity of those that moved.
 
         Return the deltas for tasks that may take their present machine at once.
         """
@@ -161,7 +161,7 @@ def _find_tied(cluster: Cluster, rows: Int64) -> Bool:
 
 
 def _drawing(rules: ClassRules) -> Iterator[int]:
-    """Yield the counters by which tasks of a class are attracted to others, or spread with them."""
+    """Yield the counters of the tasks to which tasks of a class are attracted, or with which they are spread."""
     if rules.attraction is not None:
         yield from rules.attraction.counters
     yield from (each.counter for each in rules.spreadings)
@@ -198,7 +198,7 @@ def _needs_room_alone(snapshot: Snapshot, task: int, name: str) -> bool:
 
     If free resources alone decide, neither models nor rules between tasks matter.
 
-    The result is False for a task that did not take part in the round, as nothing is known about it.
+    The result is False for a task that did not take part in the round, as the round says nothing about that task.
     """
     cls = next((index for index, members in enumerate(snapshot.members) if task in members), -1)
     if cls < 0:

@@ -71,7 +71,7 @@ class Requeue:
         """Return the tasks that take part in the round that begins; ``only``: as in ``Scheduler.open_round``."""
         cluster = self._cluster
         if cluster.jobs.had_gangs:
-            # If the round fails, the next round reports the gangs that are given up here.
+            # If the round fails, the next round reports the gangs that were given up here.
             self._given_up += self.gangs.expire(cluster, now)
         self.refresh()
         cluster.dirty.clear()
@@ -124,7 +124,7 @@ class Requeue:
 
     @property
     def put_off(self) -> int:
-        """The number of tasks that the last round left for a later one."""
+        """The number of tasks that the last round put off to a later round."""
         return self.profiles.put_off + self.budgets.put_off
 
     def close_round(self) -> tuple[list[Delta], list[Unscheduled]]:
@@ -218,7 +218,8 @@ class Requeue:
     def _is_calm(self) -> bool:
         """Return whether all waiting tasks are new, and there are no reservations, evictions or reports of use.
 
-        In a calm cluster, neither changes nor time could help other tasks, so nothing else has to be checked.
+        In a calm cluster, neither changes nor the passing of time could help other tasks, so nothing else has to be
+        checked.
         """
         cluster, tasks, held = self._cluster, self._cluster.tasks, self.reservations
         if cluster.jobs.had_gangs or cluster.machines.samples.last_change or cluster.promises.machine_of:
@@ -238,7 +239,7 @@ class StaleReasons:
     """Decides when rounds include unschedulable tasks to bring their reasons up to date.
 
     When a machine is cordoned, filled or removed, no task is requeued, but the counts in the reasons of unschedulable
-    tasks become wrong. So unschedulable tasks take part in a round once more: at most every ``every`` seconds
+    tasks become wrong. Unschedulable tasks therefore take part in a round once more: at most every ``every`` seconds
     (infinity: never), and only after a change of machines. The refresh also limits how long a task waits if the
     solver did not recognise an event that could have helped it, like kube-scheduler's periodic flush of unschedulable
     pods.
@@ -271,9 +272,9 @@ class StaleReasons:
             self._note(cluster, now)
 
     def close_round(self, cluster: Cluster) -> None:
-        """Prepare to put a round into effect, as its placements do not outdate the reasons of tasks in it.
+        """Prepare to put a round into effect; its own placements do not outdate the reasons of the tasks in it.
 
-        Changes that others made while the round was solved do outdate the reasons of its tasks.
+        Changes that others made while the round was solved do outdate these reasons.
         """
         self._told_all = self._all_take_part and _token(cluster) == self._seen
 
@@ -297,15 +298,15 @@ class CostlyRetries:
 
     To find out whether a change could help a task with hundreds of rules, each rule must be asked. If the waiting
     classes have more rules than a round may evaluate (see ``queue.budgets``), the expensive classes are not checked.
-    All expensive classes are retried some seconds after the first change. Tasks of a namespace are not checked either
-    if it has more kinds of ordinary tasks than a round with other namespaces would take. ``clock``: returns the time
-    in seconds since the epoch.
+    All expensive classes are retried some seconds after the first change. The tasks of a namespace are also not
+    checked if the namespace has more kinds of ordinary tasks than a round with other namespaces would take.
+    ``clock``: returns the time in seconds since the epoch.
     """
 
     def __init__(self, cluster: Cluster, budgets: Budgets, clock: Callable[[], float]) -> None:
         self._cluster, self._budgets, self._clock = cluster, budgets, clock
         self.since: float | None = None
-        """Time of the first change against which the costly tasks were not checked; None if there was none."""
+        """Time of the first change that was not checked against the costly tasks; None if all changes were."""
 
     def choose(self, unschedulable: Int64) -> Int64:
         """Return those of ``unschedulable`` (task rows) that should be checked against a new change."""

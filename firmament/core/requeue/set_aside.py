@@ -1,7 +1,7 @@
 """Sets aside classes that make rounds fail, so that the tasks of all other classes are placed.
 
 A class may pass validation and still make a model or a rule raise an exception; then every round would fail as long
-as its tasks wait. So the tasks of a class that makes rounds fail wait, with a reason, like tasks refused for good,
+as its tasks wait. Tasks of a class that makes rounds fail therefore wait, with a reason, like tasks refused for good,
 until the class is defined again.
 """
 
@@ -80,9 +80,9 @@ def waiting_classes(cluster: Cluster) -> list[TaskClass]:
 
 
 def find_culprits(candidates: Sequence[T], fails: Callable[[Sequence[T]], bool], budget: int) -> list[T]:
-    """Return those of ``candidates`` that fail alone, given that all of them together fail; ``fails`` tries a group.
+    """Return those of ``candidates`` that fail alone, given that all together fail; ``fails`` tries a group of them.
 
-    The result is empty if ``budget`` trials do not suffice, or if all candidates fail alone, as then no single one is
+    The result is empty if ``budget`` trials do not suffice, or if all candidates fail alone: then no single class is
     the cause.
     """
     found: list[T] = []

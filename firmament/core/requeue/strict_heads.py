@@ -1,11 +1,12 @@
 """Keeps the order of StrictFIFO queues: nobody gets a place before the first of its queue that waits, the *head*.
 
-A round places many tasks of a queue at once, in about the order of their age. If one of them has passed another that
-got no place, its place is withdrawn (``firmament.core.commit.strict_order``), and the next round tries the head of the
-queue alone. While a head waits for a change in the cluster, so do all tasks behind it: those that come later, and those
-that the change could help, have no rounds. Once the head has its place, or is gone, they are tried again.
+A round places many tasks of a queue at once, in about the order of their age. If a task has passed another one that
+got no place, the passing task's place is withdrawn (``firmament.core.commit.strict_order``), and the next round tries
+the head of the queue alone. While a head waits for a change in the cluster, so do all tasks behind it: tasks that
+come later, and tasks that the change could help, have no rounds. Once the head has its place, or is gone, the tasks
+behind it are tried again.
 
-As in Kueue, a workload that backs off holds up nobody, nor does one that its queue never admits.
+As in Kueue, a workload that backs off holds up no other workload, nor does one that its queue never admits.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class _Waiting(NamedTuple):
     """Tasks of strict queues that wait and may be tried, queue by queue, in their order."""
 
     rows: Int64
-    """Their rows, int64[N]."""
+    """The rows of these tasks, int64[N]."""
     queue_of: Int64
     """The number of each task's queue, int64[N]."""
     names: list[str]
@@ -63,7 +64,7 @@ class StrictHeads:
         self._waiting, self._turn = _NOBODY, np.empty(0, dtype=np.int64)
         """The tasks of strict queues that wait as the present round begins, and the turn of each."""
         self.untold: dict[str, list[str]] = {}
-        """The uids of the tasks behind heads of which nobody has been told yet why they wait, by message."""
+        """By message: the uids of the tasks behind heads that have not been told yet why they wait."""
 
     def requeue_freed(self, cluster: Cluster, now: float) -> None:
         """Requeue the tasks of strict queues whose head has its place, or is gone. ``now``: seconds since the epoch."""
@@ -82,8 +83,8 @@ class StrictHeads:
     def call(self, cluster: Cluster, called: Int64, now: float) -> Int64:
         """Return the ``called`` tasks (rows) without those that wait behind another one, and with the heads they need.
 
-        A head in a gang comes with the gang's other tasks of its queue. Heads are requeued; tasks that have to wait
-        behind another one become unschedulable.
+        A head that is in a gang comes with the gang's other tasks of its queue. Heads are requeued; tasks that have
+        to wait behind another one become unschedulable.
         """
         self._alone, self._called, self._waiting = frozenset(), called[:0], _NOBODY
         passed, self.passed = self.passed, frozenset()
@@ -94,8 +95,8 @@ class StrictHeads:
         takes_part, last = self._find_last(waiting.rows, called)
         head = waiting.first
         concerned = np.isin(np.arange(len(waiting.names)), waiting.queue_of[takes_part])
-        # If the last round withdrew places, all queues take part with their heads alone: so nobody can pass again, and
-        # queues that take each other's room by turns come to rest.
+        # If the last round withdrew places, all queues take part with their heads alone. No task can then pass
+        # another one, and queues that take each other's capacity in turn come to rest.
         alone = concerned & ((last == head) | bool(passed))
         last[alone] = head[alone]
         behind = np.intersect1d(waiting.rows[turn > last[waiting.queue_of]], called)
@@ -112,7 +113,8 @@ class StrictHeads:
     def _find_last(self, rows: Int64, called: Int64) -> tuple[Bool, Int64]:
         """Return which of the waiting tasks are ``called``, or in a gang of which some are: bool[N].
 
-        Also returns, for each queue, the turn of the first of ``rows`` that is not: behind it nobody takes part.
+        The function also returns, for each queue, the turn of the first of ``rows`` that does not take part: no task
+        behind it takes part.
         """
         waiting, turn = self._waiting, self._turn
         takes_part: Bool = np.isin(waiting.rows, called)
@@ -133,7 +135,10 @@ class StrictHeads:
         return chosen
 
     def _explain(self, cluster: Cluster, waiting: _Waiting, last: Int64, behind: Int64) -> None:
-        """Set the messages of tasks (rows) that wait ``behind`` another one; ``last``: its index, by queue."""
+        """Set the messages of tasks (rows) that wait ``behind`` an earlier task.
+
+        ``last``: the index of that task, by queue.
+        """
         tasks = cluster.tasks
         for place in np.flatnonzero(np.isin(waiting.rows, behind)).tolist():
             row, number = int(waiting.rows[place]), int(waiting.queue_of[place])
@@ -157,7 +162,7 @@ class StrictHeads:
         sequence = tasks.sequence[waiting.heads]
         tried = np.isin(sequence, self._called) & np.isin(sequence, self._heads)
         tried &= tasks.unschedulable[waiting.heads]
-        # No machine is reserved for a task behind a head, which may not be placed before it.
+        # No machine is reserved for a task behind a head: the task may not be placed before the head.
         behind = _find_turns(cluster, waiting) != waiting.first[waiting.queue_of]
         count_anew(cluster, waiting.rows[behind])
         for name, head, was_tried in zip(waiting.names, sequence.tolist(), tried.tolist(), strict=True):
@@ -166,7 +171,10 @@ class StrictHeads:
 
 
 def _find_turns(cluster: Cluster, waiting: _Waiting) -> Int64:
-    """Return the index of each waiting task, or of the first of its gang in its queue: int64[N]."""
+    """Return the index of each waiting task in its queue.
+
+    Members of a gang get the index of its first task: int64[N].
+    """
     turn = np.arange(len(waiting.rows))
     if not cluster.jobs.gangs:
         return turn
@@ -181,7 +189,7 @@ def _find_turns(cluster: Cluster, waiting: _Waiting) -> Int64:
 def _find_waiting(cluster: Cluster, now: float) -> _Waiting:
     """Return the tasks of strict queues that wait, but not those that back off or are refused, or lack gang members.
 
-    The more important task comes first in its queue, then the older one.
+    In each queue, the more important task comes first; of equally important ones, the older task.
     """
     tasks = cluster.tasks
     rows = tasks.in_state(TaskPhase.PENDING)

@@ -1,17 +1,17 @@
 """Lets tasks take turns in rounds while capacity is kept for restarting gangs or for other schedulers' tasks.
 
-A round counts one amount as free on each machine, the same for all its tasks. So a round has only tasks for which the
-same capacity counts as free:
+A round counts one amount as free on each machine, the same for all its tasks. A round therefore has only tasks for
+which the same capacity counts as free:
 
 * Tasks above the priority for which capacity is kept go before those at or below it. After the tasks above that
-  priority, the less important ones have their turn, level by level, before the first level begins again. So no task
-  waits for ever while important tasks keep coming.
+  priority, the less important ones have their turn, level by level, before the first level begins again. Tasks thus
+  never wait for ever while more important tasks keep coming.
 * Within a level, a job for which capacity is kept has a round alone, because the kept capacity is free for no other
-  job. The next round is for all other tasks of the level, except those of other jobs with kept capacity. Then the
-  next job with kept capacity follows: first one that has had no turn, then the most important one, then by name. So
-  no job has a second turn while other jobs wait for their first.
+  job. The next round is for all other tasks of the level, except those of other jobs with kept capacity. The next job
+  with kept capacity follows: first one that has had no round of its own, then the most important one, then by name.
+  No job therefore has a second turn while other jobs wait for their first.
 
-A turn counts as used once its round begins, whether or not the round succeeds. Nothing else is remembered, so a round
+A turn counts as used once its round begins, whether or not the round succeeds. No other state is kept, so a round
 that fails delays nobody: tasks that still wait take part again.
 """
 

@@ -1,9 +1,9 @@
 """Searches for machines that can be emptied together with few moves; each step is tried with rounds.
 
-Machines are tried in order of moves, many at a time while that succeeds, so that thousands of machines take few tries.
-A failed try says which machines made it fail: if these are few, the others are tried without them. A machine that
-cannot be emptied is skipped, and the search continues with the next ones. Afterwards machines are exchanged for others
-that take fewer moves, or for several others.
+Machines are tried in order of moves, many at a time while that succeeds, so that thousands of machines take few
+tries. A failed try says which machines made it fail: if these are few, the remaining machines are tried without them.
+A machine that cannot be emptied is skipped, and the search continues with the next ones. Afterwards the search
+exchanges machines for others that take fewer moves, or for several others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _IN_VAIN = 100
 """Number of unsuccessful exchanges in a row after which no more are tried."""
 
 _FEW = 2
-"""If at most one in this many of the tried machines cannot be emptied, the others are tried at once."""
+"""If at most one in this many of the tried machines cannot be emptied, the other machines are tried at once."""
 
 _OTHERS = 24
 """Number of machines considered as replacements for one machine: those with the fewest moves."""
@@ -92,8 +92,8 @@ class _EmptyingSearch:
     def add(self, machines: Sequence[str]) -> None:
         """Empty as many machines as possible in this order: twice as many after a success, half after a failure.
 
-        If at most half of the machines cannot be emptied, the others are tried at once, and those one by one at the
-        end. A machine that cannot be emptied alone is skipped.
+        If at most half of the machines cannot be emptied, the other machines are tried at once, and those one by one
+        at the end. A machine that cannot be emptied alone is skipped.
         """
         self._add(machines, late := list[str]())
         self._add(late, None)

@@ -1,15 +1,15 @@
 """Plans moves of running tasks that lower the cost, by the network of moves, and checks them against all other rules.
 
 1. The network finds the moves that pay at a price per move, and proves how much any moves could save.
-2. A flow counts tasks and ignores their sizes. So moves that do not fit together are given up, and single moves are
-   tried instead.
+2. A flow counts tasks and ignores their sizes. Moves that do not fit together are therefore given up, and single
+   moves are tried instead.
 3. Rounds in which each task may only go to its target check all other rules; a task that finds no place stays.
 4. The cost of the placement, including sizes, pairs and spread of tasks, must fall by the price of each move; otherwise
    the moves that gain least are given up.
 
-A plan contains only moves that pass all steps. So every state of the cluster costs less than the one before, by the
-price of each move. The number of moves between changes from outside is at most what could be saved, divided by that
-price.
+A plan contains only moves that pass all steps. Each state of the cluster on the way therefore costs less than the
+state before, by the price of the move. The number of moves between changes from outside is at most what could be
+saved, divided by that price.
 """
 
 from __future__ import annotations
@@ -261,13 +261,13 @@ def cost_frontier(
 
 
 _NEVER = 10**9
-"""Price of a move that no gain can pay, in hundredths of a point: costs of tasks are limited to it."""
+"""Price of a move that no gain can pay, in hundredths of a point: costs of tasks are limited to this amount."""
 
 
 def compile_priced_moves(scheduler: Scheduler, prices: Mapping[str, float]) -> CompiledMoves | None:
     """Return the problem of moving the bound tasks, of one profile, that have ``prices`` (uid -> points).
 
-    The result is None if no such task is bound.
+    The result is None if no task with a price is bound.
     """
     running = scheduler.snapshot_of_running(sorted(prices))
     return None if running is None else compile_moves(running, _prices(scheduler, running.snapshot, prices))

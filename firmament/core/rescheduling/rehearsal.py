@@ -1,6 +1,6 @@
 """Rehearses a plan of moves: checks with rounds whether each task gets its planned place.
 
-So every rule counts that ordinary rounds check: rules between tasks, ports, volumes, models' limits.
+The check thus applies every rule of ordinary rounds: rules between tasks, ports, volumes, models' limits.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def run_rounds(scheduler: Scheduler) -> Iterator[Sequence[Delta]]:
 def rehearse(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
     """Return the uids of the tasks that get their ``targets`` (uid -> machine) if all of them move at once.
 
-    The scheduler is a trial scheduler. Afterwards its tasks are back where they were, but count as those that came
-    there last.
+    The scheduler is a trial scheduler. Afterwards the scheduler's tasks are back where they were, but count as those
+    that came there last.
     """
     scheduler.let_devices_move()
     tasks = {uid: scheduler.get_bound_task(uid) for uid in targets}
     numbers: dict[TaskClass, int] = {}
-    # Each task waits, may only go to its target, and evicts no other task.
+    # Each of the tasks waits, may go only to its target, and evicts no other task.
     coming = [
         _of_class(tasks[uid], numbers, machine=target, never_preempts=True).as_submitted()
         for uid, target in targets.items()
@@ -71,8 +71,8 @@ def rehearse(scheduler: Scheduler, targets: Mapping[str, str]) -> set[str]:
 def rehearse_waves(scheduler: Scheduler, waves: Iterable[Mapping[str, str]]) -> set[str]:
     """Return the uids of the tasks that do not get their targets (uid -> machine) when moves are made in waves.
 
-    Each task of a wave has to get its target while the other tasks have not left, and also when all leave at once.
-    Tasks that do are moved for the next waves; all other tasks stay where they are.
+    Each task of a wave has to get its target while the other tasks of the wave have not left, and also when all leave
+    at once. Tasks that get their targets are moved before the next waves; all other tasks stay where they are.
     """
     failed: set[str] = set()
     for wave in waves:

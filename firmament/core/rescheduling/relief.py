@@ -1,9 +1,10 @@
 """Relieves hot machines: moves a few of their tasks to machines that rules and measured use allow.
 
-A machine is hot if the use of some resource is above a part of what the machine offers. The smallest of its tasks whose
-reported use suffices moves, or else the largest. The task goes to the cheapest machine that stays below the same level
-with it. Koordinator's LowNodeLoad and the descheduler's LowNodeUtilization evict from such machines without knowing
-where their victims will go; this module has placed each task with a round before.
+A machine is hot if the use of some resource is above a part of what the machine offers. The smallest task of a hot
+machine whose reported use suffices moves, or else the largest one. The task goes to the cheapest machine whose load,
+with the task, stays below the hot machine's level. Koordinator's LowNodeLoad and the descheduler's LowNodeUtilization
+evict from such machines without knowing where their victims will go; this module has placed each task with a round
+before.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class _MeasuredUse:
         return bool((self.use[row] + self.task_use[uid] <= self.limit[row]).all())
 
     def note(self, made: ReliefMove) -> None:
-        """Record that a task has moved, and its use with it."""
+        """Record that a task has moved, and move its reported use with it."""
         use = self.task_use.pop(made.uid)
         self.use[self.row[made.source]] -= use
         self.use[self.row[made.target]] += use

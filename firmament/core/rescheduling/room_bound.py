@@ -1,7 +1,8 @@
 """Checks by counting whether tasks can all have a place; a negative answer is certain, and takes no round.
 
-The machines that are open to a kind of task can take some number of tasks of that size. All tasks that request no less,
-and may use no other machines, compete for these places. If there are more such tasks than places, some find none.
+The machines that are open to a kind of task can take some number of tasks of that size. All tasks that request no
+less than this kind, and may use no other machines, compete for these places. If there are more of these tasks than
+places, some find none.
 """
 
 from __future__ import annotations

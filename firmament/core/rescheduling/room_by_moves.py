@@ -1,6 +1,6 @@
 """Finds few moves of other tasks after which a waiting task, and each moved task, has a place.
 
-Real rounds check whether the moved tasks have places elsewhere, and the waiting task then has one.
+Real rounds check whether the moved tasks have places elsewhere, and whether the waiting task then has one.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _list_choices(
             continue
         tasks = {uid: trials.requests_of_task(uid) for uid in trials.tasks_on(machine)}
         alone = [uid for uid, takes in tasks.items() if (takes >= lacking).all()]
-        if alone:  # the smallest task that suffices
+        if alone:  # the smallest task that frees enough
             yield machine, (min(alone, key=lambda uid: (_share(tasks[uid], wanted), uid)),)
             continue
         chosen: list[str] = []
@@ -86,7 +86,7 @@ def _list_choices(
 
 
 def _share(amounts: Int64, of: Int64) -> float:
-    """Return the sum, over all resources with a positive amount in ``of``, of the share of ``of`` that is asked for."""
+    """Return the sum of the shares of ``of`` that ``amounts`` takes, over resources with a positive ``of``."""
     asked = of > 0
     return float((amounts[asked] / of[asked]).sum())
 
@@ -142,7 +142,7 @@ def find_gang_room_by_moves(trials: Trials, gang: Sequence[TasksSubmitted], trie
 
 
 def _list_usable(trials: Trials, tasks: TasksSubmitted) -> list[str]:
-    """Return the machines that a change of other tasks alone could open to a member of the gang."""
+    """Return the machines that could take a member of the gang if only other tasks changed."""
     one = replace(tasks, uids=tasks.uids[:1], names=tasks.names[:1], created=tasks.created[:1], job="")
     refusals = trials.refusals(one)
     return [
@@ -192,7 +192,7 @@ def _find_fewest_moves(
 
 
 def _slot_choices(trials: Trials, machine: str, member: Int64, wanted: int) -> list[_MachineChoice]:
-    """Return a machine's choices: its present slots, and for more slots the fewest of its tasks, largest first."""
+    """Return a machine's choices: its present slots, and for more slots the fewest tasks that must leave."""
     free = np.maximum(trials.free_on(machine), 0).copy()
     asked = np.maximum(member, 1)
     tasks = sorted(

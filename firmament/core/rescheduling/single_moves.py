@@ -1,13 +1,14 @@
 """Plans moves one by one, for cost models that judge what a machine has left over, such as unused parts of GPUs.
 
 The network of moves (`plan_moves`) charges tasks as if no task were on the machines, which says nothing about what
-other tasks leave over. In this module, a task costs at home what models would charge if only this task came back there,
-and on another machine what they charge now. A move gains the difference, minus its price. For a model that prices what
-is left, such as ``gpu_prices``, the gain is the growth of both machines' worth together.
+other tasks leave over. In this module, a task costs on its own machine what models would charge if only this task
+came back, and on another machine what they charge now. A move gains the difference, minus its price. For a model that
+prices what machines have left, such as ``gpu_prices``, the gain is the growth of both machines' worth together.
 
-Moves are made in passes. In a pass no machine takes part in two moves, so each move gains nearly what was computed,
-whatever the other moves do. A task on a machine that no move of the last pass has touched costs there what it did
-before. Rounds check each pass by all other rules (`rehearse`); the next pass begins from the result.
+Moves are made in passes. In a pass, no machine takes part in two moves, so each move gains nearly as much as was
+computed, whatever other moves are made. A task on a machine that no move of the last pass has touched costs as much
+on that machine as before. Rounds check each pass by all other rules (`rehearse`); the next pass begins from the
+result.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _CLOSED = 2**40
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """The cost of each of T tasks where it is, and the places where further tasks of its class would cost least."""
+    """The cost of each of T tasks on its machine, and the places where further tasks of its class would cost least."""
 
     uids: Sequence[str]
     """Uids of the tasks."""
@@ -57,7 +58,7 @@ class _Standing:
     """int64[C, N], cost units on these machines."""
 
     def keep_costs(self, touched: Collection[str]) -> dict[str, int]:
-        """Return what tasks cost where they are, without tasks on ``touched`` machines."""
+        """Return what tasks cost on their machines; tasks on ``touched`` machines are left out."""
         stays = [name not in touched for name in self.machines]
         costs = zip(self.uids, self.home.tolist(), self.cost.tolist(), strict=True)
         return {uid: cost for uid, home, cost in costs if stays[home]}
@@ -66,10 +67,10 @@ class _Standing:
 def plan_single_moves(scheduler: Scheduler, prices: Mapping[str, float], options: PlanOptions) -> MovePlan:
     """Return moves of bound tasks with ``prices`` (uid -> points for moving it) that each lower the cost at the margin.
 
-    ``scheduler``: a trial scheduler; afterwards its tasks are back where they were. Of ``options``, only ``move_price``
-    and ``most_moves`` count. The moves come in the order in which they were found: one may need a place that an earlier
-    one has left. ``MovePlan.bound`` is 0, as no better bound is known. Tasks of gangs do not move, nor do tasks that
-    prefer company.
+    ``scheduler``: a trial scheduler; afterwards its tasks are back where they were. Of ``options``, only
+    ``move_price`` and ``most_moves`` count. The moves come in the order in which they were found: a move may need a
+    place that an earlier move has left. ``MovePlan.bound`` is 0, as no better bound is known. Tasks of gangs do not
+    move, nor do tasks that prefer company.
     """
     scheduler.let_devices_move()
     moves: list[PricedMove] = []
@@ -132,7 +133,7 @@ def _choose(
 
 
 def _judge(scheduler: Scheduler, uids: Sequence[str], known: Mapping[str, int]) -> _Standing | None:
-    """Return what tasks cost where they are, and elsewhere; None if none of them is bound.
+    """Return what tasks cost on their machines, and what they cost elsewhere; None if none of the tasks is bound.
 
     ``known``: uid -> cost units of tasks that need not be judged anew where they are.
     """
@@ -145,7 +146,7 @@ def _judge(scheduler: Scheduler, uids: Sequence[str], known: Mapping[str, int]) 
     unknown = np.array([row for row, uid in enumerate(snapshot.uids) if uid not in known], dtype=np.int64)
     turn = rank(staying.home[unknown])
     for number in range(int(turn.max(initial=-1)) + 1):
-        # Only one task of each machine is taken off at a time, so that its cost is that of coming back alone.
+        # Only one task of each machine is taken off at a time, so that its cost is the cost of coming back alone.
         rows = unknown[turn == number]
         lifted = scheduler.snapshot_of_running([snapshot.uids[row] for row in rows.tolist()])
         if lifted is not None:
@@ -182,7 +183,7 @@ def _find_cheapest(problem: PlacementProblem) -> tuple[Int64, Int64]:
         fits = residual.fits_of(block.tolist())
         open_to = [fits[shape] for shape in block.tolist()]
         charged = np.where(open_to, problem.cost[block].astype(np.int64), _CLOSED)
-        # A copy, so that the order of all machines is not kept in memory.
+        # Copy the columns, so that the order of all machines is not kept in memory.
         targets.append(np.argsort(charged, axis=1, kind="stable")[:, :_TARGETS].copy())
         costs.append(np.take_along_axis(charged, targets[-1], axis=1))
     return np.concatenate(targets)[place], np.concatenate(costs)[place]

@@ -1,4 +1,4 @@
-"""Keeps the cluster of trials by name: where tasks are while they move, and what is free then."""
+"""Keeps the trial cluster by name: on which machines tasks are while they move, and what is free then."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class TrialCluster:
         )
 
     def _one_of_each_class(self) -> dict[int, str]:
-        """Return the uid of one movable task of each class that has such a task."""
+        """Return the uid of one movable task of each class that has one."""
         return {each.task_class: uid for uid, each in self._tasks.items()}
 
     def _sum_requests(self, tasks: Iterable[TasksBound]) -> Int64:

@@ -1,7 +1,8 @@
 """Tries with rounds of a separate scheduler where the tasks of cordoned machines would go.
 
-So every rule and every cost model counts as in ordinary rounds. Emptied machines still exist, as they do while their
-tasks leave: they remain domains of topology spread, and tasks that end with their machine stay on them.
+In a trial, every rule and every cost model therefore counts as in ordinary rounds. Emptied machines still exist, as
+they do while their tasks leave: they remain domains of topology spread, and tasks that end with their machine stay on
+them.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class Trials(TrialCluster):
     """A trial scheduler that knows the running tasks from ``events``, but not the waiting tasks.
 
     Machines are emptied one after another; ``emptied``: these machines in order; ``moved``: uid -> machine, for tasks
-    that moved because of that. No other task moves. ``TrialCluster`` answers which task is where, and what is free.
+    that moved because of that. All other tasks stay on their machines. ``TrialCluster`` answers which task is where,
+    and what is free.
     """
 
     def __init__(
@@ -77,13 +79,17 @@ class Trials(TrialCluster):
         *,
         is_told: bool = False,
     ) -> None:
-        """``goes``: as in ``TrialCluster``; ``is_told``: whether the scheduler knows these events and no task waits."""
+        """``goes``: as in ``TrialCluster``.
+
+        ``is_told``: whether the scheduler has received the events of the cluster already, and no task waits.
+        """
         kept = [each for each in events if not isinstance(each, TasksSubmitted)]
         super().__init__(kept, goes)
         self._scheduler = scheduler
         self.stuck: frozenset[str] = frozenset()
         """Machines because of which the last try failed; empty if no round was tried.
-        Some of their tasks found no place, while the tasks of all other machines did.
+
+        Some tasks of these machines found no place, while the tasks of all other machines did.
         """
         scheduler.let_devices_move()
         if not is_told:
@@ -97,7 +103,7 @@ class Trials(TrialCluster):
         self._open_to: MachineSets | None = None
 
     def empty(self, machines: Sequence[str]) -> bool:
-        """Empty more machines if all of their tasks have places elsewhere; return whether they were emptied.
+        """Empty more machines if all of their tasks have places elsewhere; return whether this succeeded.
 
         If not, nothing changes. A task that would return to a cordoned machine, because it tolerates the cordon, counts
         as having no place.
@@ -131,7 +137,7 @@ class Trials(TrialCluster):
     def rehearse(self, waves: Iterable[Mapping[str, str]], cordoned: Iterable[str]) -> set[str]:
         """Return the tasks that do not get their targets when moves are made in waves, as ``rehearse_waves`` does.
 
-        Before the waves, the machines ``cordoned`` are cordoned. Nothing else can be tried afterwards.
+        Before the waves, the machines ``cordoned`` are cordoned. After the rehearsal, nothing else can be tried.
         """
         self._scheduler.apply([self._cordon(name) for name in cordoned])
         return rehearse_waves(self._scheduler, waves)
@@ -139,9 +145,9 @@ class Trials(TrialCluster):
     def keep_for(self, waiting: Sequence[TasksSubmitted]) -> dict[str, str]:
         """Assign emptied machines, as few as possible, to waiting tasks; return the machine of each such task (by uid).
 
-        An assigned machine no longer counts as emptied, though its own tasks stay on other machines: waiting tasks come
-        first. Emptied machines are offered, first one, then twice as many each time, until as many tasks get a place as
-        with all of them.
+        An assigned machine no longer counts as emptied, though its own tasks stay on other machines: waiting tasks
+        come first. The function offers emptied machines: first one, then twice as many each time, until as many tasks
+        get a place as with all of them.
         """
         if not waiting or not self.emptied:
             return {}
@@ -222,8 +228,8 @@ class Trials(TrialCluster):
     ) -> Mapping[str, str] | None:
         """Return the machine of each ``waiting`` task after a change, by uid; None if one of them gets no machine.
 
-        ``others`` wait as well, and may be more important. If the change has a ``content``, all ``waiting`` tasks are
-        of one class, which gets the content.
+        ``others`` are further waiting tasks, and may be more important. If the change has a ``content``, all
+        ``waiting`` tasks are of one class, which gets the content.
         """
         number = _CHANGED_CLASS
         coming = [
@@ -356,7 +362,7 @@ class Trials(TrialCluster):
         return found if len(found) == wanted else None
 
     def _place_some(self, wanted: int) -> Mapping[str, str]:
-        """Return places, by uid, for the submitted tasks that find one."""
+        """Return places, by uid, for those submitted tasks that find a place."""
         found: dict[str, str] = {}
         for deltas in run_rounds(self._scheduler) if wanted else ():
             if any(delta.kind is not DeltaKind.PLACE for delta in deltas):
@@ -372,14 +378,14 @@ class Trials(TrialCluster):
 
 
 def _by_rank(waiting: Sequence[TasksSubmitted], below: int) -> list[TasksSubmitted]:
-    """Return waiting tasks with low priorities that keep their order, so that no task is evicted for them."""
+    """Return waiting tasks with priorities so low that no task is evicted for them; the tasks keep their order."""
     levels = sorted({each.priority for each in waiting})
     rank = {priority: below - len(levels) + place for place, priority in enumerate(levels)}
     return [replace(each, priority=rank[each.priority], group_priority=None) for each in waiting]
 
 
 def _list_first(waiting: Sequence[TasksSubmitted], count: int | None) -> list[TasksSubmitted]:
-    """Return the first ``count`` of these tasks; None: all of them."""
+    """Return the first ``count`` of the ``waiting`` tasks; None: all of them."""
     found, left = [], sum(len(each.uids) for each in waiting) if count is None else count
     for each in waiting:
         uids = each.uids[:left]

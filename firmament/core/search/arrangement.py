@@ -16,7 +16,7 @@ from firmament.core.search.driver import SearchBudget
 from firmament.core.search.tuning import RelocationTuning
 
 Step: TypeAlias = list[tuple[int, int, bool]]
-"""Changes that a move has made, to be undone: (class, machine, True if a task was placed there, False if removed)."""
+"""Changes made by a move, to be undone: (class, machine, True if a task was placed there, False if removed)."""
 
 Value: TypeAlias = tuple[int, ...]
 """Minus the number of waiting tasks of each priority, the highest priority first: a greater value is better."""
@@ -123,7 +123,7 @@ class TaskArrangement:
     # --- the best so far -------------------------------------------------------------------------------------------
 
     def is_best(self, value: Value) -> bool:
-        """Return whether a value is better than that of the best placement so far."""
+        """Return whether ``value`` is better than the value of the best placement so far."""
         return value > self._best_value
 
     def keep(self, placed: Assignments, value: Value) -> None:

@@ -5,7 +5,7 @@ although it has a place if other tasks go elsewhere. Two moves look for such pla
 ``moves/rebuild.py`` places all tasks anew; ``moves/eject.py`` places one task, and the tasks that prevent this
 elsewhere.
 
-The search keeps the best placement so far, and only if all of it can be placed in an order that rules allow.
+The search keeps the best placement so far, but only if all of it can be placed in an order that rules allow.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ _USUAL_CHECKS = 16
 def most_placed(residual: Residual, classes: Int64) -> int:
     """Return an upper bound on how many tasks of ``classes`` fit into ``residual`` together.
 
-    A machine where some of them fits counts with its free amount divided by their smallest request. Rules between tasks
-    and limits of models would only lower this number.
+    A machine that takes some of these tasks counts with its free amount divided by their smallest request. Rules
+    between tasks and limits of models would only lower this number.
     """
     shapes = np.unique(residual.problem.shape[classes]).tolist()
     fits = residual.fits_of(shapes)
@@ -91,8 +91,8 @@ def cannot_be_bettered(problem: PlacementProblem, placed: Assignments) -> bool:
     """Return whether no placement can be better, with more tasks of some priority and no fewer of each higher one.
 
     If the result is False, a better placement may or may not exist. To place more tasks of a priority, more tasks of
-    this and all higher priorities together must be placed. So for each priority of a waiting task, it is enough that
-    their number is at its upper bound.
+    this and all higher priorities together must be placed. For each priority of a waiting task, it is therefore
+    enough that the number of placed tasks is at its upper bound.
     """
     counts = problem.counts.sum(axis=1)
     done = placed.count_per_class(problem.classes)

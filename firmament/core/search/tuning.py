@@ -1,4 +1,4 @@
-"""Defines the constants of the searches; in each dataclass a field limits the work, and so the time.
+"""Defines the constants of the searches; in each dataclass, one field limits the work, and thereby the time.
 
 Unless a value is said to be measured, it is a round number with which the search takes no longer than the rest of the
 round.
@@ -14,12 +14,13 @@ class RelocationTuning:
     """Constants for moving tasks in small rounds so that tasks left over find places, see ``relocation.py``."""
 
     moves: int = 8_000
-    """Most tasks that both searches place, on a small cluster.
-    Measured in rounds with 8 tasks per machine, many of which find no place: with half as many, 0 to 1.7 % fewer tasks
-    are placed, with a quarter 0.4 to 2.2 % fewer.
+    """Most tasks that both searches together place, on a small cluster.
+
+    Measured in rounds with 8 tasks per machine, many of which find no place: with half as many, 0 to 1.7 % fewer
+    tasks are placed, with a quarter 0.4 to 2.2 % fewer.
     """
     moves_per_task: int = 40
-    """Most tasks that both searches place, per task of the round."""
+    """Most tasks that both searches together place, per task of the round."""
     most_tasks: int = 2_000
     """Most tasks of a round that is searched.
     With this number, the search places 2 % more tasks, and takes ten times as long as the rest of the round; with more
@@ -42,7 +43,7 @@ class ExchangeTuning:
     enough: float = 0.03
     """The search ends once two turns in a row save less than this part of what all turns have saved, see ``rest``."""
     rest: float = 0.05
-    """The search only ends if these turns also save less than this part of what perfectly level heights would save."""
+    """The search ends only if these turns also save less than this part of what perfectly level heights save."""
     worth: float = 1e-6
     """An exchange must save at least this part of what a task of mean size adds; rounding errors then do not count."""
 
@@ -68,7 +69,8 @@ class SpreadTuning:
     """With ``many`` tasks, the search ends if at most one in this many tasks is not where it should be."""
     choices: tuple[int, int] = (2, 4)
     """How many places a task considers in a turn: the first number if its domain has more places than arriving tasks.
-    In other domains it considers the second number.
+
+    In other domains, a task considers the second number of places.
     """
     most_cells: int = 8_000_000
     """Limit on groups times machines for counting each group's tasks in a table, which is fastest to read."""
@@ -97,7 +99,10 @@ class ApplicationTuning:
     to_begin: int = 40
     """Work of starting with an application, as a number of moves."""
     all_machines: int = 256
-    """On at most this many machines, all are tried; on larger clusters, only some, see ``per_domain``."""
+    """On clusters of at most this many machines, the search tries all machines.
+
+    On larger clusters, it tries some, see ``per_domain``.
+    """
     per_domain: int = 6
     """On larger clusters, this many of a domain's cheapest machines are tried, and those that the application uses."""
 

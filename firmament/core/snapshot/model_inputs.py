@@ -104,10 +104,10 @@ def compute_unseen_use(cluster: Cluster, *, without: int = -1) -> Int64:
     """Return the use that the newest reports may not show yet: int64[M, K].
 
     The unseen use is that of tasks that were placed after the report before the last. A report covers the time since
-    the report before it, so it cannot show all that newly placed tasks use. The part that is not shown is estimated.
-    The estimated part is the tasks' requests, or the assumed need if they state none, minus what the report says
-    about each single task. Nothing is added for tasks without a known time of arrival, as they may have been there
-    for long. The task in row ``without`` is left out; machines without a report have 0.
+    the report before it, so it cannot show all that newly placed tasks use. The function estimates the part that
+    reports do not show yet. The estimated part is the tasks' requests, or the assumed need if they state none, minus
+    what the report says about each single task. Nothing is added for tasks without a known time of arrival, as they
+    may have been there for long. The task in row ``without`` is left out; machines without a report have 0.
     """
     machines, tasks = cluster.machines, cluster.tasks
     samples, rows = machines.samples, len(machines)
@@ -202,7 +202,7 @@ def count_residents(cluster: Cluster, *, without: int = -1) -> Residents:
 
 
 def on_machines(cluster: Cluster, without: int = -1) -> Int64:
-    """Return the rows of the tasks on machines as models see them: ascending, except ``without``."""
+    """Return the rows of the tasks on machines as models see them: ascending, without row ``without``."""
     tasks = cluster.tasks
     on = np.flatnonzero(tasks.machine[: len(tasks.uid)] >= 0)
     return on[on != without] if without >= 0 else on

@@ -1,4 +1,4 @@
-"""Collects, when a round opens, the tasks that may be evicted for others, and their disruption budgets."""
+"""Collects, when a round opens, the tasks that may be evicted for others, and the disruption budgets of these tasks."""
 
 from __future__ import annotations
 
@@ -212,8 +212,8 @@ def _split_kinds(
 ) -> tuple[Int64, Int64, list[frozenset[str]]]:
     """Return the kinds of the tasks in ``rows``; a kind has tasks of one class that the same budgets count as gone.
 
-    The result is int64[H], the class row of each kind; int64[V], the kind of each task; and for each kind, the
-    budgets (names of ``known``) that have already counted the disruption of its tasks.
+    The result has three parts: int64[H], the class row of each kind; int64[V], the kind of each task; and for each
+    kind, the budgets (names of ``known``) that have already counted the disruption of its tasks.
     """
     classes, found = np.unique(tasks.cls[rows], return_inverse=True)
     kind = found.astype(np.int64)
@@ -247,7 +247,7 @@ def _budgets(
     """Return, for each of ``kinds`` (class rows), the budgets that evictions use, and what each budget still allows.
 
     ``counted``: the budgets that have counted the tasks of each kind as gone. A budget's record does not contain the
-    evictions since it came, so these are subtracted.
+    evictions since it came, so the function subtracts these.
     """
     covered: list[list[int]] = [[] for _ in range(len(kinds))]
     places_of: dict[int, list[int]] = {}

@@ -23,7 +23,7 @@ from firmament.core.state.tasks import TaskPhase
 class RunningSnapshot:
     """The problem of placing running tasks from scratch (``snapshot``).
 
-    ``home``: int64[T], the machine row of each of its tasks.
+    ``home``: int64[T], the machine row of each of the snapshot's tasks.
     """
 
     snapshot: Snapshot
@@ -39,7 +39,8 @@ def snapshot_of_running(
     do members of gangs. No task is evicted, and fair shares are ignored. The cluster is restored afterwards. If
     devices may move (``Scheduler.let_devices_move``), the tasks' devices count as free.
 
-    ``stay``: the tasks stay too, so that the problem is that of placing a further task like each of them.
+    ``stay``: if True, the tasks also stay on their machines, so that the problem is that of placing a further task
+    like each of them.
     """
     cluster, configuration = context.cluster, context.configuration
     tasks = cluster.tasks

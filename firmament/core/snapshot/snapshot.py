@@ -103,9 +103,9 @@ class Snapshot:
     gangs: tuple[str, ...] = ()
     """The jobs of the problem's gangs."""
     preemption: PreemptionProblem | None = None
-    """The tasks that may be evicted; None if there are none."""
+    """The tasks that may be evicted; None if no task may be."""
     room: RoomSearch | None = None
-    """The search of machines to reserve for gangs; None if there is none."""
+    """The search for machines to reserve for gangs; None if no gang needs a reservation."""
 
 
 def take_snapshot(
@@ -167,7 +167,7 @@ def _room_search(
 ) -> RoomSearch | None:
     """Return the gangs that need a reservation, and what machines will have free later.
 
-    Later means: when all tasks expected to end have ended.
+    "Later" means: when all tasks expected to end have ended.
     """
     gang_reservations = context.reservations.gangs
     due = gang_reservations.due
@@ -249,7 +249,7 @@ def _assess(
 ) -> tuple[RoundAssessment, Charges]:
     """Return what rules and models say about the shapes of ``groups``, and the resulting costs.
 
-    The function asks only about what has changed since ``kept_rows`` were stored, and stores the answers there.
+    The function asks only about what has changed since ``kept_rows`` were stored, and adds the new answers to them.
     """
     cluster, kept_rows, models = context.cluster, context.kept_rows, context.configuration.models
     recall = None
@@ -266,7 +266,7 @@ def _assess(
 def model_columns(
     cluster: Cluster, now: float, needs: Needs = NO_NEEDS, *, without: int = -1
 ) -> MachineColumns:
-    """Return a copy of the machines' columns as models see them, with the additional facts for which ``needs`` asks.
+    """Return a copy of the machines' columns as models see them, with those additional facts for which ``needs`` asks.
 
     ``without``: row of a task that counts as absent.
     """

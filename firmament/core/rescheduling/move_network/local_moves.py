@@ -49,8 +49,8 @@ class _LocalMove(NamedTuple):
 class LocalMoves:
     """A local search that moves one task at a time to another machine, or two tasks if one moves away for the other.
 
-    ``left``: int64[P], tasks still at each home; ``there``: int64[M], tasks on each machine; ``room``: int64[M, K],
-    free amounts.
+    ``left``: int64[P], tasks still at each home (tasks of one row on one machine); ``there``: int64[M], tasks on each
+    machine; ``room``: int64[M, K], free amounts.
     """
 
     name = "local_moves"
@@ -85,14 +85,14 @@ class LocalMoves:
         return change.gain > 0 and not (self._queue and change.gain < min(-self._queue[0][0], change.hoped))
 
     def apply(self, change: _LocalMove) -> None:
-        """Make the move, and put the home back into the queue, as another of its tasks may gain as much."""
+        """Make the move, and put the home back into the queue, as another task of this home may gain as much."""
         if change.ejected is not None:
             self._move(*change.ejected)
         self._move(change.home, change.target)
         heapq.heappush(self._queue, (-change.gain, change.home))
 
     def undo(self, change: _LocalMove) -> None:
-        """Put the home back into the queue if its move gains."""
+        """Put the home of the undone move back into the queue if its move gains."""
         if change.gain > 0:
             heapq.heappush(self._queue, (-change.gain, change.home))
 

@@ -302,10 +302,10 @@ class FrontierPoint:
 def compute_frontier(search: MoveSearch, points: int) -> list[FrontierPoint]:
     """Return the plans at ``points`` prices per move, from few moves to all that pay.
 
-    Prices fall evenly over the gains of single moves, so that about equally many moves join from point to point. A plan
-    that is optimal at a price p is the best of its number k of moves. No plan of any other number n saves more than
-    that plan does at price p, plus p for each of the n moves. So a point's bound is the least of the bounds by all
-    prices. Errors of the solver are raised.
+    Prices fall evenly over the gains of single moves, so that from point to point, about equally many moves are
+    added. A plan that is optimal at a price p is the best of its number k of moves. No plan of any other number n
+    saves more than that plan does at price p, plus p for each of the n moves. The bound of a point is therefore the
+    least of the bounds by all prices. Errors of the solver are raised.
     """
     plans: list[Found] = []
     before: Found | None = None

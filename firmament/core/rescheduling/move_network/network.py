@@ -6,8 +6,7 @@
 
 A flow is a set of moves: no flow is the present placement, and a unit of flow around the last two arcs makes one
 machine fuller and another emptier. The flow is a circulation, so its cost is minus what the moves save. The network
-contains only what may be part of a gain: machines that a task might leave, and arcs to machines that a task might go
-to.
+contains only what a gain may involve: machines that a task might leave, and arcs to machines that a task might go to.
 
 Source: Firmament (OSDI 2016), section 4, has a node for each running task; in this network, alike tasks on one machine
 share an arc.
@@ -132,8 +131,8 @@ def _units(rows: Int64, machines: Int64, flows: Int64) -> tuple[Int64, Int64]:
 
 # --- Prices of machines at an optimal set of moves: the cost of one more task on each machine.
 #
-# The prices are distances from and to the node for everything else, in the residual network. These distances are found
-# by relaxing all arcs at once. As the flow is optimal, there is no negative cycle.
+# The prices are distances from and to the node for everything else, in the residual network. Relaxing all arcs at
+# once finds these distances. As the flow is optimal, there is no negative cycle.
 
 
 FAR = np.int64(2**50)
@@ -145,8 +144,8 @@ _MOST_SWEEPS = 2_000
 def machine_prices(network: MoveNetwork, flows: Int64) -> tuple[Int64, Int64]:
     """Return the least and the greatest valid price of each machine: int64[M'] each.
 
-    A greatest price is at least ``FAR`` if it is unbounded, and a least price is then at most minus ``FAR``. Prices
-    that are all least, all greatest, or all the same mixture of both are valid together.
+    A greatest price without a limit is at least ``FAR``; a least price without a limit is at most minus ``FAR``. All
+    least prices are valid together; so are all greatest prices, and the same mixture of both for all machines.
     """
     problem = network.flow
     open_, used = flows < problem.capacities, flows > 0

@@ -29,9 +29,9 @@ class MoveProblem:
     group: Int64
     """int64[M], group of each machine."""
     price: Int64
-    """int64[R], price for moving one task, in hundredths of a point, at least 0."""
+    """int64[R], price for moving one task of each row, in hundredths of a point, at least 0."""
     requests: Int64
-    """int64[R, K], requests of one task."""
+    """int64[R, K], what one task of each row requests."""
     free: Int64
     """int64[M, K], free amounts with all tasks at their present places."""
     crowd: Int64
@@ -173,7 +173,10 @@ def find_admitted(problem: MoveProblem, moves: Moves, without: Iterable[int] = (
 
 
 class _Admission:
-    """Gives up moves until the others fit; ``room``: int64[M, K], what is free after all moves that are kept."""
+    """Gives up moves until the remaining ones fit.
+
+    ``room``: int64[M, K], what is free after all moves that are kept.
+    """
 
     def __init__(self, problem: MoveProblem, moves: Moves) -> None:
         self._moves = moves
@@ -186,7 +189,7 @@ class _Admission:
             self._coming.setdefault(int(moves.target[entry]), []).append(entry)
 
     def give_up(self, given_up: Iterable[int]) -> Bool:
-        """Give up some moves, and others that then do not fit; return which moves are kept: bool[A]."""
+        """Give up some moves, and moves that then do not fit; return which moves are kept: bool[A]."""
         for entry in given_up:
             self._give_up(entry)
         overfull = np.flatnonzero((self.room < 0).any(axis=1)).tolist()
@@ -196,7 +199,10 @@ class _Admission:
         return self.kept
 
     def _relieve(self, machine: int) -> Collection[int]:
-        """Give up moves to a machine until it is not overfull; return machines that this may have made overfull."""
+        """Give up moves to a machine until it is not overfull.
+
+        Return other machines that this may have made overfull.
+        """
         sources = set[int]()
         for entry in self._coming.get(machine, ()):
             lacking = self.room[machine] < 0
@@ -261,8 +267,8 @@ def cheapest_places(
     """Return pairs of row and group that cost less than the row's limit (int64[R]) at the group's cheapest machine.
 
     The cost includes the price of that machine. Of each row, the cheapest ``most`` (int64[R]) pairs are returned;
-    ``prices``: int64[M]. Also returns the result of ``least_costs``. Among groups of equal cost, each row begins at
-    another group, so that not all rows choose the same groups.
+    ``prices``: int64[M]. The function also returns the result of ``least_costs``. Among groups of equal cost, each
+    row begins at another group, so that not all rows choose the same groups.
     """
     groups = problem.group_count
     charged = np.maximum(group_prices(problem, prices), -DEAREST).astype(np.int32)
@@ -272,7 +278,7 @@ def cheapest_places(
     count = np.zeros(problem.row_count, dtype=np.int64)
     for row in range(problem.row_count if groups else 0):
         np.add(problem.cost[row], charged, out=total)
-        total[problem.cost[row] == BARRED] = BARRED  # even where the price is negative
+        total[problem.cost[row] == BARRED] = BARRED  # at the limit even where the price is negative
         least[row] = total.min()
         if most[row] and least[row] < limits[row]:
             found = np.flatnonzero(total < min(int(limits[row]), int(BARRED)))
@@ -288,9 +294,10 @@ def cheapest_places(
 
 # --- An upper bound on what any moves can save: a Lagrangian bound that holds for all prices of machines.
 #
-# Each task by itself stays, at its cost and the price of its machine, or moves to where cost, machine price and price
-# for moving are least. Each machine by itself takes as many tasks as pay. Only limits on the number of tasks per
-# machine count, so the bound also holds with all other limits. How tight the bound is depends on the prices.
+# In the bound, each task by itself stays, at its cost and the price of its machine, or moves to where cost, machine
+# price and price for moving are least. In the bound, each machine by itself takes as many tasks as pay. Only limits
+# on the number of tasks per machine enter the bound, so it also holds with all other limits. How tight the bound is
+# depends on the prices.
 
 
 def least_cost(problem: MoveProblem, prices: Int64, least: Int64, extra_price: int, most_on: Int64) -> int:
@@ -309,7 +316,7 @@ def _compute_earned(problem: MoveProblem, prices: Int64, most_on: Int64) -> Int6
     """Return the most that each machine can earn by taking tasks at its price, minus crowding: int64[M]."""
     paying = np.maximum(prices, 0)
     crowd = np.maximum(problem.crowd, 1)
-    # A machine earns by one more task as long as the crowding of that task costs less than the machine's price.
+    # A further task on a machine pays as long as its crowding costs less than the machine's price.
     steps = -(-paying // (crowd * problem.step))
     taken = np.where(problem.crowd > 0, steps * problem.step, np.where(prices > 0, most_on, 0))
     taken = np.clip(taken, 0, most_on)

@@ -18,9 +18,10 @@ from firmament.core.state.tasks import TaskPhase
 def find_exempt_tasks(cluster: Cluster, rows: Int64, queue: Int64, now: float) -> Bool:
     """Return which of the tasks ``rows`` are in gangs without a place in the order of one queue: bool[N].
 
-    These are gangs that lack members, further members of gangs that have enough, as their queue has admitted these
-    already, and gangs that are not wholly in one strict queue. ``queue``: int64[N], the number of each task's strict
-    queue, -1 for none; all of a gang's tasks that wait must be in ``rows``. ``now``: seconds since the epoch.
+    Three kinds of gangs have no place in the order: gangs that lack members; further members of gangs that have
+    enough, as the queue has admitted these already; and gangs that are not wholly in one strict queue. ``queue``:
+    int64[N], the number of each task's strict queue, -1 for none; all of a gang's tasks that wait must be in
+    ``rows``. ``now``: seconds since the epoch.
     """
     names, gang = _number_gangs(cluster, rows)
     if not names:

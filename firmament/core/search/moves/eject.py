@@ -1,7 +1,7 @@
 """Places one waiting task on a machine, and moves the tasks that prevent this to other machines.
 
-If such a task finds no place, it waits instead, and the next step tries to place it. So the search goes from one
-placement to another of equal size (an ejection chain) until one more task fits.
+If a moved task finds no place, it waits instead, and the next step tries to place it. The search therefore goes from
+one placement to another of equal size (an ejection chain) until one more task fits.
 """
 
 from __future__ import annotations

@@ -123,8 +123,8 @@ class ExchangeSizes:
         self._rate = heights.rate.take(used, axis=1)
         # The shape of the task in each place.
         self._shape = problem.shape.take(slots.cls)
-        # One size per shape, for all machines, decides which pairs are tried; gains are computed with the size on each
-        # machine.
+        # One size per shape, the same for all machines, decides which pairs are tried; gains are computed with the
+        # size on each machine.
         self._relative = heights.amount @ (self._rate / self._growth).mean(axis=1)
         present = self._relative[np.bincount(self._shape, minlength=len(heights.amount)) > 0]
         self._smallest, self._largest = float(present.min()), float(present.max())

@@ -26,7 +26,7 @@ class Rebuilding:
     step: Step
     value: Value
     left: list[int]
-    #: the state before: the board, the classes on each machine, the waiting tasks
+    #: what was there before: the board, the classes on each machine, the waiting tasks
     before: tuple[Board, list[list[int]], Counter[int]]
 
 
@@ -76,7 +76,7 @@ class RebuildAll:
         return [queue[index] for index in order.tolist()]
 
     def accepts(self, change: Rebuilding) -> bool:
-        """Return whether the new placement is no worse than the one before it."""
+        """Return whether the new placement is no worse than the placement before the change."""
         return change.value >= self._now.value
 
     def apply(self, change: Rebuilding) -> None:

@@ -1,13 +1,13 @@
 """Moves tasks of one group (default spread) apart after the flow, where that lowers the cost.
 
-The network counts the tasks of all classes on a machine together, and contains no groups. Leaving groups out keeps the
-network small: with a node for each group and zone, and steps for each group and machine, it would have several times as
-many arcs. So tasks move after the solve. Few have to move: in a large cluster many places cost nearly the same, and the
-flow chose among them at random.
+The network counts the tasks of all classes on a machine together, and contains no groups. Leaving groups out keeps
+the network small: with a node for each group and zone, and steps for each group and machine, it would have several
+times as many arcs. Spread is therefore improved after the solve, by moving tasks. Few tasks have to move: in a large
+cluster many places cost nearly the same, and the flow chose among them at random.
 
-If there are few groups, each of their classes is placed anew as a whole, at its best places while all other tasks stay
-(`best_counts`). If there are many groups, single tasks move (`moves.spread`). Nothing else changes: classes keep their
-number of tasks, every limit holds, and ``placement_cost`` falls.
+If there are few groups, each class of a group is placed anew as a whole, at its best places while all other tasks
+stay (`best_counts`). If there are many groups, single tasks move (`moves.spread`). Everything else stays the same:
+classes keep their number of tasks, every limit holds, and ``placement_cost`` falls.
 """
 
 from __future__ import annotations
@@ -49,12 +49,13 @@ def spread_tasks(
     tasks = placed.select(mine).tasks()
     cls, machine = tasks.cls, tasks.machine
     stay = placed.select(~mine & grouped[placed.cls]).tasks()
-    others = terms.add_residents(terms.group[stay.cls], stay.machine)  # tasks that stay count as running
+    # the group's tasks that stay count as running
+    others = terms.add_residents(terms.group[stay.cls], stay.machine)
     room = MovingRoom(problem, placed)
     classes = np.flatnonzero(np.bincount(cls))
     sweeps = min(tuning.sweeps, tuning.most_places // (len(classes) * problem.machines))
     if sweeps and len(classes) <= tuning.most_classes:
-        # After each class has stayed in place once, nothing changes any more; a single class needs one turn.
+        # After each class has stayed in place once in a row, nothing changes any more; a single class needs one turn.
         turns = sweeps * len(classes) if len(classes) > 1 else 1
         anew = SpreadClasses(problem, others, room, cls, machine)
         log.append(search(anew, SearchBudget(turns), patience=len(classes)))
@@ -67,7 +68,10 @@ def spread_tasks(
 
 @dataclass(frozen=True, slots=True)
 class ClassPlaces:
-    """New places of a class: ``own``: int64[A], indices of its tasks; ``machines``: int64[A], None if they stay."""
+    """New places of a class: ``own``: int64[A], indices of the class's tasks.
+
+    ``machines``: int64[A], None if the tasks stay.
+    """
 
     own: Int64
     machines: Int64 | None = None
@@ -158,15 +162,15 @@ class Places:
     """K places for tasks of one class, one row for each machine."""
 
     charge: Float64
-    """float64[K], cost of a task there without crowding and neighbours."""
+    """float64[K], cost of one task at each place, without crowding and neighbours."""
     growth: Float64
     """float64[K], units of cost by which each task of the round raises the cost of the next one."""
     crowd: Int64
-    """int64[K], number of tasks of the round that are there now."""
+    """int64[K], number of the round's tasks that each place has now."""
     room: Int64
-    """int64[K], how many more tasks fit there; at least 1."""
+    """int64[K], how many more tasks fit at each place; at least 1."""
     near: Int64
-    """int64[K], number of tasks of the group that are there."""
+    """int64[K], number of the group's tasks near each place."""
     domain: Int64
     """int64[K], domain of each place."""
     crowd_step: int
@@ -205,8 +209,8 @@ def best_counts(
 def worth_a_look(places: Places, tasks: int, domains: int, machine_step: float) -> Int64:
     """Return rows, ascending, where a first task costs no more than on its domain's ``tasks``-th cheapest row.
 
-    No other row can be best for one of these tasks. If there are many domains, or hardly more places than tasks, all
-    rows are returned.
+    No row outside the result can be best for one of these tasks. If there are many domains, or hardly more places
+    than tasks, all rows are returned.
     """
     if domains > FEW_DOMAINS or len(places.room) < 2 * tasks:
         return np.arange(len(places.room))
