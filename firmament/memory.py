@@ -29,10 +29,10 @@ def relax_garbage_collection() -> None:
 def keep_freed_memory() -> bool:
     """Keep the memory that a round frees for the next round, because fresh pages would cost more time.
 
-    No array gets pages of its own, however large, because such pages would go back to the system with the array. All
-    threads started after this call share one pool: a round runs in any free thread, and memory in another thread's
-    pool would be useless to it. Freed memory below pages in use stays too: at worst, the process keeps what its
-    largest round took. Return whether the C library accepted these settings, which only glibc does.
+    With this setting, no array gets pages of its own, however large, because its pages would go back to the system
+    with the array. All threads started after this call share one pool: a round runs in any free thread, and could not
+    use memory in another thread's pool. Freed memory below pages in use stays too: at worst, the process keeps what
+    its largest round took. Return whether the C library accepted these settings, which only glibc does.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:

@@ -56,7 +56,10 @@ def explain(
 
 
 def _explain_path(task: str, machine: str, folder: Path, output: str) -> None:
-    """Print the cheapest way of a task to a machine in a saved round; exit with status 2 if it cannot be used."""
+    """Print the cheapest way of a task to a machine in a saved round.
+
+    Exit with status 2 if the round cannot be used.
+    """
     from firmament.saved_rounds import SavedRoundError
     from firmament.saved_rounds.graphs import read_graph
     from firmament.saved_rounds.rerouting import describe_rerouting, find_rerouting

@@ -26,10 +26,10 @@ _UNWRAPPED = 10_000
 def replay(path: Path, output: str) -> None:
     """Solve a saved round again, or all rounds of a folder that `firmament serve --artefacts` wrote.
 
-    This process solves the same problem with the same options. For small networks, networkx, which shares no code
-    with the solver, computes the least cost as well. The exit status is 0 if every placement is the same as before
-    and every flow has the least cost that networkx finds. The exit status is 1 if a placement or a cost differs, and
-    2 if a round cannot be read or solved.
+    This process solves the saved problem again with the same options. For small networks, networkx, which shares no
+    code with the solver, computes the least cost as well. The exit status is 0 if every placement is the same as
+    before, and every flow has the least cost that networkx finds. The exit status is 1 if a placement or a cost
+    differs, and 2 if a round cannot be read or solved.
     """
     from firmament.saved_rounds import SavedRoundError
     from firmament.solvers.base import SolverError
@@ -56,7 +56,7 @@ def replay(path: Path, output: str) -> None:
 
 
 def _rounds(path: Path) -> list[Path]:
-    """Return the folders of the rounds that ``path`` names: itself, or those in it.
+    """Return the folders of the rounds that ``path`` names: the folder itself, or those in it.
 
     Raises ``SavedRoundError`` and ``OSError``.
     """

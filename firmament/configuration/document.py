@@ -1,6 +1,6 @@
 """Defines the solver's part of the configuration.
 
-``load`` reads the document, and ``build_core`` turns it into what the core takes.
+``load`` reads the YAML document, and ``build_core`` turns it into what the core takes.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class SchedulerConfiguration(Document):
 
     ``queue_sort``: which tasks come first if capacity is scarce. ``topological`` (default, needs the overlay
     ``network_overhead``): by priority, quality of service and wait. ``priority``: by priority and wait alone, as
-    without the overlay. Workloads of an AppGroup keep their topology order in both cases.
+    without the overlay. With both settings, workloads of an AppGroup keep their topology order.
     """
 
     policy: ModelSection = Field(default_factory=lambda: ModelSection(name="cpu_mem"))

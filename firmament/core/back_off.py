@@ -9,6 +9,7 @@ _MOST_DOUBLINGS = 30
 def compute_back_off(failures: int, *, first: float, last: float) -> float:
     """Return how many seconds to wait after a number of failures in a row, which is at least 1.
 
-    The pause is ``first`` seconds after the first failure and doubles with each further one, up to ``last`` seconds.
+    The pause is ``first`` seconds after the first failure, and doubles with each further failure, up to ``last``
+    seconds.
     """
     return min(first * 2.0 ** min(failures - 1, _MOST_DOUBLINGS), last)

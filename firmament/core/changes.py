@@ -41,10 +41,11 @@ class CureChange(NamedTuple):
 
     ``subject``: the resource, the key of a label or annotation, the taint, or the constraint. ``machine``: the
     machine that is changed, or that an added machine resembles. ``before``, ``after``: amounts, or values of a label
-    or an annotation; None if there is none. If there may be several constraints of a kind, ``before`` is the index of
-    the changed one, and ``after`` a wider limit, or the label that it uses instead. If moves let a gang fit,
-    ``after`` is the number of its members that are placed. If devices are added, ``subject`` is a device that they
-    resemble, and ``after`` is their number. If a selector is corrected, both are labels: ``key=value``.
+    or an annotation; None stands for an absent one. If a task may have several constraints of this kind, ``before``
+    is the index of the changed one, and ``after`` is a wider limit, or the label that the constraint uses instead. If
+    moves let a gang fit, ``after`` is the number of its members that are placed. If the change adds devices,
+    ``subject`` is a device that they resemble, and ``after`` is their number. If a cure corrects a selector, both
+    fields are labels: ``key=value``.
     """
 
     kind: CureKind

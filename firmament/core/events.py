@@ -46,7 +46,7 @@ class JobDefined:
 
 @dataclass(frozen=True, slots=True)
 class JobRemoved:
-    """A job no longer exists; its tasks stay until events remove them."""
+    """A job no longer exists; its tasks remain until events remove them."""
 
     id: str
 
@@ -167,7 +167,7 @@ class TaskUses:
 class MachineSampled:
     """One report on the use of a machine and its tasks.
 
-    The report replaces the previous one unless that is newer; unknown machines and tasks are ignored.
+    The report replaces the previous one unless that one is newer; figures of unknown machines and tasks are ignored.
     """
 
     machine: str
@@ -217,7 +217,7 @@ class RecordUpserted:
 
 @dataclass(frozen=True, slots=True)
 class RecordRemoved:
-    """An object that models or rules read, such as an AppGroup, no longer exists."""
+    """An object that models or rules read, such as an AppGroup, has been deleted."""
 
     kind: str
     name: str

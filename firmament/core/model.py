@@ -1,4 +1,4 @@
-"""Defines the objects that the core knows: machines, jobs and task classes. For events about them see ``events``.
+"""Defines the objects that the core knows: machines, jobs and task classes; ``events`` defines events about them.
 
 The objects are plain immutable values, independent of how they are transported. Quantities are integers in the unit
 of their resource: cpu in milli-cores, memory and ephemeral-storage in bytes, pods and extended resources as counts.
@@ -113,7 +113,7 @@ class SpreadRule:
     selector: TaskSelector
     """The tasks that count."""
     max_skew: int
-    """By how many tasks a domain may exceed the emptiest one."""
+    """By how many tasks a domain may exceed the emptiest domain."""
     required: bool
     """Whether the constraint is DoNotSchedule."""
     min_domains: int = 0
@@ -190,7 +190,7 @@ class StorageRoom:
 
 @dataclass(frozen=True, slots=True)
 class NewStorage:
-    """The volumes of a storage class that must be created for a task: bytes of the ``largest`` one, and of all."""
+    """The volumes of a storage class that must be created for a task: bytes of the ``largest`` volume, and of all."""
 
     storage_class: str
     largest: int
@@ -230,7 +230,7 @@ Container: TypeAlias = ContainerRow
 
 @dataclass(frozen=True, slots=True)
 class VolumeRule:
-    """Says which machines reach a volume: those that match one of ``terms`` (if there are none, no machine does).
+    """Says which machines reach a volume: those that match one of ``terms`` (without terms, no machine does).
 
     ``reason``: the reason for refusing other machines; "": the reason for a volume's node affinity. ``in_use``:
     another task now has exclusive use of the volume. If another task has the volume, the reason precedes those of
@@ -320,25 +320,25 @@ class TaskClass:
     claims: tuple[TaskClaim, ...] = ()
     """The tasks' claims of devices."""
     group: str = ""
-    """Name of the tasks' group in their job's tree of groups; "" if they are in none."""
+    """Name of the tasks' group in their job's tree of groups; "" if they are in no group."""
     flavor_group: str = ""
     """Name of a group of pod sets: its tasks in a gang take the same flavors of quotas; "" for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobGroup:
-    """A group in a job's tree of groups. A group that is not the parent of another one contains tasks."""
+    """A group in a job's tree of groups. A group that is not the parent of another group contains tasks."""
 
     name: str
     """The group's name, unique in the job."""
     parent: str = ""
-    """Name of the group that contains this one; "" for a root."""
+    """Name of the group that contains this group; "" for a root."""
     least: int = 0
     """How many of the group's tasks, or of the groups in it, are placed together or not at all; 0: each by itself."""
     within: tuple[str, ...] = ()
     """Labels of machines: all tasks of the group go to machines with the same value of each label."""
     rather_within: tuple[str, ...] = ()
-    """Labels of machines, by preference: all tasks go to machines with one value of the first label that allows it."""
+    """Labels of machines, by preference: all tasks go to machines with one value of the first possible label."""
     apart: bool = False
     """Whether no two groups inside this group may share a value of the labels that they name in ``within``."""
     disrupted_whole: bool = False
@@ -348,15 +348,16 @@ class JobGroup:
     machine, rounds look for machines for all expected ones.
     """
     expected_alike: bool = False
-    """Whether the tasks that do not exist yet will request what the present tasks do. If the tasks to come will
-    request the same, or if all tasks exist, none is placed unless all would fit. If tasks to come will request
-    something else, domains come first in which all expected tasks would fit. If there are none, domains are used in
-    which all existing tasks fit. For a group of groups: whether all that are expected begin together.
+    """Whether the tasks that do not exist yet will request what the present tasks do. If the tasks to come will request the same, or if all tasks exist, no task is placed unless all would fit. If
+    tasks to come will request something else, domains come first in which all expected tasks would fit. If no domain
+    would hold all expected tasks, domains are used in which all existing tasks fit. For a group of groups: whether
+    all that are expected begin together.
     """
     divided: tuple[tuple[str, LevelRule], ...] = ()
-    """Labels of machines, each with a rule about how the group's members (its tasks, or the groups in it) are divided
-    over the label's values. Each group inside stays on machines with one value. The second rule divides the members
-    that share a value of the first label, and so on.
+    """Labels of machines, each with a rule that divides the group's members (tasks, or groups) over the label's values.
+
+    Each group inside the divided group stays on machines with one value of the label. The second rule divides those
+    members that share a value of the first label, and so on.
     """
 
 

@@ -39,8 +39,8 @@ class Profiles:
     def __init__(self, context: RoundContext, kept_rows: KeptRows, first_costs: FirstCosts) -> None:
         """``context``: that of `BASE`, whose configuration contains those of the other profiles.
 
-        `BASE` uses ``kept_rows`` and ``first_costs``. Each other profile gets caches of its own, which begin to be
-        used at the same number of machines.
+        `BASE` uses ``kept_rows`` and ``first_costs``. Each profile other than `BASE` gets caches of its own, which
+        begin to be used at the same number of machines.
         """
         base = replace(context, kept_rows=kept_rows)
         self._by_name = {BASE: PlacementProfile(base, kept_rows, first_costs)}
@@ -50,7 +50,7 @@ class Profiles:
             self._by_name[name] = PlacementProfile(own, kept, FirstCosts(first_costs.least_machines))
 
     def __getitem__(self, name: str) -> PlacementProfile:
-        """Return the profile of this name; `BASE` if there is none."""
+        """Return the profile with this name; `BASE` if there is no such profile."""
         return self._by_name.get(name) or self._by_name[BASE]
 
     def divide(self, cluster: Cluster, rows: Iterable[int]) -> list[list[int]]:

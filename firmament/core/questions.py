@@ -76,8 +76,8 @@ class ClusterQuestions:
     def divide_by_devices(self, uids: Iterable[str]) -> tuple[list[str], list[str]]:
         """Return those of the tasks that are known, in two groups.
 
-        The first has the tasks for which a cost model of their profile judges which devices machines have left; the
-        second has the others.
+        The first part has the tasks for which a cost model of their profile judges which devices machines have left;
+        the second part has all others.
         """
         tasks = self._cluster.tasks
         found: tuple[list[str], list[str]] = ([], [])
@@ -117,7 +117,7 @@ class ClusterQuestions:
         return int(np.count_nonzero(tasks.state[: len(tasks.uid)] == int(TaskPhase.ASSUMED)))
 
     def knows(self, uid: str) -> bool:
-        """Return whether there is a task with this uid."""
+        """Return whether a task with this uid exists."""
         return uid in self._cluster.tasks.row_of
 
     def list_assumed(self) -> set[str]:
@@ -130,7 +130,7 @@ class ClusterQuestions:
         return list_events(self._cluster)
 
     def class_words(self, uids: Sequence[str]) -> list[ClassWords]:
-        """Return the names of the classes of these tasks; in place of a task that has ended, its uid."""
+        """Return the names of these tasks' classes; a task that has ended is named by its uid."""
         return class_words(self._cluster, uids)
 
     def _find_context(self, uid: str) -> RoundContext:

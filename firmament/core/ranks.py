@@ -1,8 +1,8 @@
 """Sorts and ranks rows by integer keys, and finds equal columns.
 
-The results are those of a stable sort, in a fraction of its time: numpy uses a radix sort for 16-bit numbers. For
-longer numbers, numpy's stable sort is several times slower than its unstable one. The unstable sort gives the same
-order if no two keys are equal, so the row is made part of the key.
+The results equal those of a stable sort, in a fraction of its time: numpy uses a radix sort for 16-bit numbers. For
+longer numbers, numpy's stable sort is several times slower than its unstable one. Numpy's unstable sort gives the
+same order if no two keys are equal, so the row is made part of the key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SHORT = 2**16
 
 
 def order_of(nodes: NDArray[np.integer[Any]], number: int) -> Int64:
-    """Return the indices that sort ``nodes`` (int[A], 0 to below ``number``); equal ones keep their order."""
+    """Return the indices that sort ``nodes`` (int[A], 0 to below ``number``); equal nodes keep their order."""
     return np.argsort(nodes.astype(np.uint16) if number <= SHORT else nodes, kind="stable")
 
 
@@ -122,8 +122,8 @@ class ColumnMarks:
     def add_each(self, rows: Iterable[NDArray[np.integer[Any]]]) -> None:
         """Add rows (int[M] each); the marks equal those after adding the rows one after another.
 
-        Adding thousands of rows at once is several times as fast as one by one, and keeps few of them in memory at a
-        time.
+        Adding thousands of rows at once is several times as fast as adding them one by one, and keeps few of them in
+        memory at a time.
         """
         left = iter(rows)
         while block := list(islice(left, _ROWS_AT_ONCE)):

@@ -31,13 +31,13 @@ class Placement:
     """The decisions on a snapshot; tasks and machines are indices of the snapshot."""
 
     assignments: Assignments
-    """Which tasks are placed on which machines."""
+    """Which tasks the round placed on which machines."""
     stats: RoundStats
     """Figures of the round."""
     last: FlowOutcome | None
-    """The flow of the last pass; None if there was none."""
+    """The flow of the last pass; None if no pass solved a flow."""
     first: FirstFlow | None = None
-    """The flow of the first pass over the problem's classes; None if there was none."""
+    """The flow of the first pass over the problem's classes; None if no pass solved a flow."""
     evictions: tuple[PreemptionDecision, ...] = ()
     """Evictions that free machines for tasks that found none."""
     shortages: Mapping[int, str] = field(default_factory=dict)
@@ -177,7 +177,7 @@ class OpenRound:
     timer: Timer
     """The clock with which seconds are measured, only for figures."""
     direct: PlacedDirectly | None = None
-    """Placements that were found without a snapshot; None if there are none."""
+    """Placements that were found without a snapshot; None if the round has a snapshot."""
 
     def solve(self) -> Placement:
         """Decide the round; raise ``SolverError`` if the solver fails (a time-out is handled)."""

@@ -1,8 +1,8 @@
 """The entry point of the core: takes events, and runs rounds.
 
 The core does no I/O: it reads the time from a clock that the caller passes, and starts nothing by itself. One
-instance serves one cluster and is not thread-safe; callers hold one lock around every method. The part of a round
-that takes time, ``OpenRound.solve``, needs no lock:
+instance serves one cluster and is not thread-safe; callers hold one lock during every call of a method. The part of a
+round that takes long, ``OpenRound.solve``, needs no lock:
 
     opened = scheduler.open_round()        # with the lock
     placement = opened.solve()             # without the lock
@@ -157,7 +157,7 @@ class Scheduler(ClusterQuestions):
     def let_devices_move(self) -> None:
         """Release the devices of tasks' own claims when the tasks are removed, as trials of moves need it.
 
-        A task gets the same devices back once it is bound again on the same machine.
+        A task gets its former devices back once it is bound again on the same machine.
         """
         devices = self._cluster.devices
         devices.stayed = {} if devices.stayed is None else devices.stayed
@@ -184,17 +184,18 @@ class Scheduler(ClusterQuestions):
     def next_round_in(self) -> float | None:
         """Return the seconds until a round could place something: 0 for now, None if only an event can help."""
         held = self._requeue.refresh()
-        if not self._in_round:  # An open round's changes have not been compared with marked machines yet.
+        if not self._in_round:  # Changes during an open round were not compared with marked machines yet.
             self._cluster.dirty.clear()
         return self._requeue.next_round_in(held)
 
     def open_round(self, only: frozenset[TaskClass] | None = None, *, whole: bool = True) -> OpenRound:
         """Take a snapshot of the cluster for the tasks that could be placed now.
 
-        ``only``: tasks of other classes are left out. Callers use ``only`` to find the class with which rounds fail.
-        Such a round is solved but not closed, and ``try_all_again`` is called after the last of these rounds. If
-        ``whole`` is False, a few plain tasks may be placed without a snapshot, and so without a flow to show. A round
-        without a snapshot must be closed before anything else happens; otherwise it places nothing.
+        ``only``: the classes whose tasks take part; tasks of other classes are left out. Callers use ``only`` to find
+        the class with which rounds fail. A round that serves this search is solved but not closed, and
+        ``try_all_again`` is called after the last of these rounds. If ``whole`` is False, a few plain tasks may be
+        placed without a snapshot, and so without a flow to show. A round without a snapshot must be closed before
+        anything else happens; otherwise it places nothing.
         """
         watch = Stopwatch(self._timer)
         now = self._clock()
@@ -293,7 +294,9 @@ class Scheduler(ClusterQuestions):
     def _put_into_effect(
         self, snapshot: Snapshot, placement: Placement
     ) -> tuple[PlacementDeltas, list[Delta], list[Unscheduled], int]:
-        """Apply placements and evictions that are still valid. Other tasks become unschedulable or are tried again.
+        """Apply placements and evictions that are still valid.
+
+        The other waiting tasks become unschedulable or are tried again.
 
         Return the placements, their deltas, the messages to waiting tasks, and the number of these tasks.
         """
@@ -322,14 +325,14 @@ class Scheduler(ClusterQuestions):
             self._requeue.gangs.note_tried(cluster, snapshot.gangs, snapshot.problem.gang, snapshot.members)
         self._requeue.activate(frozenset(snapshot.cls[np.unique(assignments.cls)].tolist()))
         idle = np.setdiff1d(pending, lost)
-        if len(idle):  # The list of decided rows may have a hundred thousand entries.
+        if len(idle):  # A list of the decided rows could have a hundred thousand entries.
             mark_unschedulable(cluster, np.setdiff1d(idle, list_decided_rows(snapshot.members, assignments)))
         reservations = self._requeue.reservations
         held = reservations.held or reservations.gangs.held
         if (placed or deltas or evicting) and (held or cluster.tasks.any_unschedulable):
             reservations.count_round(cluster, self._clock())
         left = np.unique(cluster.tasks.cls[cluster.tasks.in_state(TaskPhase.PENDING)]).tolist()
-        rows.keep_only({cluster.classes.rows[cls].shape for cls in left})  # No waiting task uses others.
+        rows.keep_only({cluster.classes.rows[cls].shape for cls in left})  # No waiting task uses other rows.
         return placed, deltas + evicting, unscheduled, len(pending)
 
     def _carry_out(self, direct: PlacedDirectly) -> tuple[PlacementDeltas, int]:

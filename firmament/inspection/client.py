@@ -21,7 +21,7 @@ _CHANNEL_OPTIONS = (
 
 
 class QuestionError(Exception):
-    """The solver gave no answer to a question; the text says in one line why, and what to do."""
+    """The solver gave no answer to a question; the text of the error says in one line why, and what to do."""
 
 
 class SolverClient:
@@ -42,7 +42,7 @@ class SolverClient:
         return {name: name in live for name in known.clusters}
 
     def cluster_named(self, name: str | None) -> str:
-        """Return ``name``; if it is None, the only cluster, or else the only one with a connected driver."""
+        """Return ``name``; if it is None, return the only cluster, or else the only one with a connected driver."""
         if name is not None:
             return name
         known = self.clusters()

@@ -24,7 +24,7 @@ def cluster_document(name: str, driven: bool, state: pb.ListStateResponse) -> Do
 
 
 def task_document(task: pb.TaskState) -> Document:
-    """Return a task's state; ``machine`` and ``message`` are null if there is none."""
+    """Return the JSON document of a task's state; ``machine`` and ``message`` are null if the task has none."""
     plain = {name: getattr(task, name) for name in ("uid", "name", "state", "machine", "priority", "message")}
     return plain | {name: plain[name] or None for name in ("machine", "message")}
 

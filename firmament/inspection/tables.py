@@ -15,8 +15,7 @@ from protos.conventions.command_line import format_feasible
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _UNWRAPPED = 10_000
-"""Number of columns that is assumed if output goes to a file or pipe: lines there are for grep and must not be
-broken."""
+"""Number of columns if output goes to a file or pipe: it is then for grep, and its lines must not be broken."""
 
 _GIB = 2**30
 

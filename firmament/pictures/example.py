@@ -33,7 +33,10 @@ MACHINES = ("m0", "m1", "m2", "m3")
 JOBS = {"job A": 3, "job B": 2}
 RACKS = ("r0", "r0", "r1", "r1")
 RUNNING = (("sheep",), ("sheep", "sheep"), ("devil", "sheep"), ("rabbit", "turtle", "sheep"))
-"""Types of the tasks that run on each machine; each machine can take one more task."""
+"""Types of the tasks that run on each machine (the example's cost model reads types).
+
+Each machine can take one more task.
+"""
 
 _TYPES = {"sheep": 11, "devil": 12, "rabbit": 13, "turtle": 14}
 _INPUTS = (
@@ -47,8 +50,8 @@ _SLOWER_ON_SMALL = {"program-a": 1.5, "program-b": 3.0}
 def solve_example(policy: str, solver: Solver) -> tuple[FlowOutcome, tuple[str, ...], tuple[str, ...]]:
     """Return the network of the example with an optimal flow under a base policy.
 
-    Return also the labels of classes and machines. The policy gets no arguments. Raise ``UnknownModelError`` if there
-    is no such policy.
+    Return also the labels of classes and machines. The policy gets no arguments. Raise ``UnknownModelError`` if no
+    policy has this name.
     """
     problem_of = make_scheduler(policy, solver).open_round().snapshot
     assert problem_of is not None

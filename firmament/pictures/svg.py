@@ -20,7 +20,7 @@ CHARACTER = 8
 
 
 def make_document(width: int, height: int, title: str, body: Iterable[str]) -> str:
-    """Return an SVG document with a white background, or a dark one for readers who prefer dark pages.
+    """Return an SVG document with a white background, or with a dark one for readers who prefer dark pages.
 
     ``title``: text for readers who cannot see the picture.
     """

@@ -1,9 +1,9 @@
 """Writes ``costs.json``: what every placement cost, model by model, and each model's sum over the round.
 
 The points of a model are given after multiplication by its weight. The name ``kubernetes`` stands for the tasks' own
-preferences. What crowding adds depends on which task came first on a machine, so it is given as one sum. If models
-state heights, the sum for crowding depends on the sizes of tasks. ``units`` is what the network charged for one task
-without crowding: the points of all models together, as a whole number of hundredths.
+preferences. What crowding adds depends on the order in which tasks came to a machine, so the breakdown gives it as
+one sum. If models state heights, the sum for crowding depends on the sizes of tasks. ``units`` is what the network
+charged for one task without crowding: the points of all models together, as a whole number of hundredths.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any
             part, where = getattr(value, each.name), f"{name}.{each.name}".removeprefix(".")
             if (
                 part is each.default or each.name == _LEDGERS
-            ):  # The round has no rules of the kind, or other code reads and checks them.
+            ):  # The round has no rules of this kind, or other code reads and checks them.
                 continue
             if each.name in known and part is not None:
                 plain = list(part) if isinstance(part, Mapping) else part
@@ -173,7 +173,7 @@ def arrays_within(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[Any
 
 
 def faults(problem: PlacementProblem, placed: Assignments) -> Iterator[str]:
-    """Yield what is inconsistent in a problem and its placement, if the types of their values are right."""
+    """Yield what is inconsistent in a problem and its placement; the types of all values must be right."""
     sizes = {
         "W": WAIT_BUCKETS,
         "gangs": problem.gang_need.size,
@@ -253,7 +253,7 @@ def _group_faults(terms: GroupTerms) -> Iterator[str]:
     fits = len(tree.levels) == len(tree.names) == len(tree.parents) and units[-1] == tree.leaves
     for parents, (above, here) in zip(tree.parents, pairwise(units), strict=False):
         fits &= parents.shape == (here,)
-        if fits and here:  # Units are in the order of their parents, and each parent has at least one.
+        if fits and here:  # Units are in the order of their parents, and each parent has at least one unit.
             steps = np.diff(parents, prepend=-1, append=above)
             fits &= bool(((steps >= 0) & (steps <= 1)).all())
     if not fits and (

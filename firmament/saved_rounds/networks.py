@@ -47,8 +47,8 @@ def _document(
 
     Arcs are rows of ``arcColumns``, in blocks as in DIMACS. A machine node names all machines for which it stands,
     because alike machines share a node. A class node names all classes of the round whose tasks it contains
-    (``classes``; None: its own row). With rules between tasks, and gangs, equal classes share a node, and a class may
-    have several nodes.
+    (``classes``; if that is None, the class of its own row). With rules between tasks, and gangs, equal classes share
+    a node, and a class may have several nodes.
     """
     network = outcome.network
     problem = network.problem

@@ -31,9 +31,9 @@ class Replay:
     round: int
     """Number of the round."""
     same: bool
-    """Whether both rounds decided the same."""
+    """Whether the saved round and its repetition decided the same."""
     moved: int
-    """Number of tasks that the two rounds placed on different machines, or that only one of them placed."""
+    """Number of tasks that the two rounds placed on different machines, or that only one round placed."""
     placed: int
     """Number of tasks that the repetition placed."""
     cost_then: int
@@ -76,7 +76,9 @@ class Replay:
 
 
 def replay(saved: SavedRound, solver: Solver, timer: Timer) -> Replay:
-    """Solve a saved round again with its own options, and compare the results; raise ``SolverError`` if that fails.
+    """Solve a saved round again with its own options, and compare the results.
+
+    Raise ``SolverError`` if the solve fails.
 
     The placement is the same unless a time limit stopped one of the two solves, or they ran with different releases
     of the solver or of this package.
@@ -113,7 +115,7 @@ def replay_flow(saved: SavedRound, solver: Solver, timer: Timer) -> tuple[RoundS
     """Decide a saved round again; return its saved figures and the new flow.
 
     Raise ``SolverError`` if the solver fails. The costs of each model and the uids of tasks are not saved, so the
-    repetition lacks them; the time at which the saved round ended counts as 0.
+    repetition lacks them. The time at which the saved round ended counts as 0.
     """
     told = saved.description
     placement = decide(saved.problem, solver, told.options, timer)

@@ -52,8 +52,8 @@ class Rerouting:
 def find_rerouting(saved: SavedRound, graph: Graph, task: str, machine: str) -> Rerouting | None:
     """Return how a task of the class named ``task`` gets to ``machine`` at least cost; None if that is impossible.
 
-    ``graph``: the graph of the saved network; arcs that it lacks are added to it. Raise ``SavedRoundError`` for a
-    class or a machine that the round does not know.
+    ``graph``: the graph of the saved network; arcs that the network lacks are added to the graph. Raise
+    ``SavedRoundError`` for a class or a machine that the round does not know.
     """
     source = _find_class(graph, task)
     row = _find_row(saved, machine)
@@ -114,7 +114,7 @@ def _find_row(saved: SavedRound, machine: str) -> int:
 
 
 def _find_machine(graph: Graph, saved: SavedRound, row: int) -> int:
-    """Return the node of a machine; if the network has none, add one with capacity for one task."""
+    """Return the node of a machine; if the network has none for it, add one with capacity for one task."""
     name = saved.description.machines[row]
     for node in list_nodes(graph, "machine"):
         if name in list_names(graph, node):

@@ -5,8 +5,8 @@ arrays are entries under the names of its fields. All other arrays are in one po
 array once however often it occurs.
 
 Ledgers and constraints belong to models, which turn them into arrays and back. Saved rounds do not decide evictions
-again, so what only evictions read (``rooms_after_eviction``, ``held``, ``returned`` of joint rows) is left out. What
-a problem does not state is null.
+again, so what only evictions read (``rooms_after_eviction``, ``held``, ``returned`` of joint rows) is left out. A
+field that a problem does not state is null.
 
 Nothing in the file is pickled, so reading a file from elsewhere runs no code that it contains.
 """
@@ -236,7 +236,10 @@ def _restore_of_rule(rule: LimitRule, saved: SavedByModel) -> Ledger:
 
 
 def _restore(reader: str, what: str, saved: SavedByModel) -> Any:
-    """Return the value that a model's ``reader`` makes of its arrays; ``what``: how the round used it, for errors."""
+    """Return the value that a model's ``reader`` makes of its arrays.
+
+    ``what``: how the round used the value, for errors.
+    """
     try:
         return reader_of(saved.model, reader)(saved.arrays, *saved.sizes)
     except KeyError as error:

@@ -37,7 +37,7 @@ class StaleDriverError(Exception):
 
 
 class SupersededError(Exception):
-    """Another driver has taken the cluster over from the caller."""
+    """A driver lost the cluster because another driver has taken it over."""
 
 
 class OrderError(Exception):
@@ -103,7 +103,7 @@ class ServedCluster:
     # --- the driver's calls -------------------------------------------------------------------------------
 
     def attach(self, driver: Driver, fencing: int, *, recorded: bool = False) -> Driver | None:
-        """Make ``driver`` the cluster's driver, and return the driver that it replaces; None if there was none.
+        """Make ``driver`` the cluster's driver, and return the driver that it replaces, or None.
 
         ``recorded``: whether results of rounds state after which messages of the stream they were decided.
 
@@ -145,9 +145,9 @@ class ServedCluster:
             self._steps.count_step()
 
     def end_snapshot(self, driver: Driver) -> None:
-        """Replace the state by the new one, and enlarge its tables for a burst of events that may follow at once.
+        """Replace the state by the new one; enlarge the new state's tables for a burst of events that may follow.
 
-        A round that is being solved on the former state will be dropped.
+        If a round is being solved on the former state, its result will be dropped.
         """
         with self._lock:
             self._check(driver)
@@ -211,10 +211,10 @@ class ServedCluster:
     # --- calls that need no driver session ----------------------------------------------------------------
 
     def run_round(self) -> RoundResult | None:
-        """Run one round and return its result; other calls go on during its solve, other rounds wait.
+        """Run one round and return its result; during its solve, other calls go on, and other rounds wait.
 
-        Return None if a new snapshot has replaced the state meanwhile. Raise ``NoStateError`` if there is no state. Any
-        other error before the round takes effect leaves the state as it was; an error after that loses the state.
+        Return None if a new snapshot has replaced the state meanwhile. Raise ``NoStateError`` if there is no state.
+        Any other error before the round takes effect leaves the state as it was; a later error loses the state.
         """
         with self._round_lock:
             with self._lock:
@@ -230,7 +230,7 @@ class ServedCluster:
             self._failing.note_success()
             with self._lock:
                 if self._scheduler is not scheduler:
-                    return None  # A new snapshot became the state during the solve.
+                    return None  # During the solve, a new snapshot became the state.
                 try:
                     result = scheduler.close_round(opened, placement)
                 except Exception:
@@ -249,7 +249,8 @@ class ServedCluster:
     def run_direct_round(self) -> RoundResult | None:
         """Run a round of a few tasks that need no solve, and return its result; this takes a millisecond or two.
 
-        Return None, with nothing decided, if the last round needed a solve, if this one does, or if a lock is held.
+        Return None, with nothing decided, if the last round needed a solve, if the new round needs one, or if a lock
+        is held.
         """
         if not self._was_direct or not self._round_lock.acquire(blocking=False):
             return None
@@ -282,7 +283,10 @@ class ServedCluster:
 
     @contextmanager
     def hold_still(self) -> Iterator[Scheduler]:
-        """Return the context, for milliseconds, in which nothing changes; it raises ``NoStateError`` at its start."""
+        """Return a context, for milliseconds, in which nothing changes.
+
+        Entering it raises ``NoStateError`` if there is no state.
+        """
         with self._round_lock, self._lock:
             yield self._get_scheduler()
 
@@ -342,7 +346,7 @@ class ServedCluster:
     def _close_directly(
         self, scheduler: Scheduler, opened: OpenRound, begun: RoundBeginning | None
     ) -> RoundResult:
-        """Close a round that needs no solve, under the same lock under which it was opened."""
+        """Close a round that needs no solve, while the lock under which it was opened is still held."""
         self._failing.note_success()
         try:
             result = scheduler.close_round(opened, opened.solve())
@@ -382,7 +386,7 @@ class ServedCluster:
             raise SupersededError
 
     def _target(self, driver: Driver) -> Scheduler:
-        """Return the scheduler to which the driver's events apply: of an unfinished snapshot, or the one in use."""
+        """Return the scheduler to which the driver's events apply: an unfinished snapshot's, or the one in use."""
         self._check(driver)
         if self._aside is not None:
             return self._aside

@@ -8,7 +8,10 @@ from collections.abc import Callable
 from firmament.server.cluster import ServedCluster
 
 IDLE_CLUSTERS = 16
-"""How many clusters without a session are kept for questions; if there are more, the longest unused are dropped."""
+"""How many clusters without a session are kept for questions.
+
+If there are more, the longest unused ones are dropped.
+"""
 
 
 class UnknownClusterError(LookupError):
@@ -16,7 +19,7 @@ class UnknownClusterError(LookupError):
 
 
 class ClusterInUseError(Exception):
-    """A cluster with open sessions cannot be forgotten; the text says so."""
+    """A cluster with open sessions cannot be forgotten; the text of the error says so."""
 
 
 class TooManyClustersError(Exception):

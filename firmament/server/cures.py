@@ -22,7 +22,7 @@ MOST = 5
 
 
 class BusySearchError(Exception):
-    """Another search is under way; the text says what to do."""
+    """Another search is under way; the text of the error says what to do."""
 
 
 class CureSearches:
@@ -56,7 +56,7 @@ class CureSearches:
             self._one.release()
 
     def close(self) -> None:
-        """End the search under way, and refuse further searches."""
+        """End the search under way, and refuse all later searches."""
         self._closed.set()
         copy = self._copy
         if copy is not None:

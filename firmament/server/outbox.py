@@ -1,6 +1,6 @@
 """Keeps messages to be sent on a session's stream, and repeats acknowledgements while a driver's message is handled.
 
-The number of waiting messages is bounded, so that a slow reader slows rounds down.
+The number of waiting messages is limited, so that a slow reader slows rounds down instead of filling memory.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class DriverOutbox:
     def hold(self, sequence: int) -> None:
         """Hold an acknowledgement back until the next round or ``release``, if ``holds``; otherwise send it now.
 
-        A message of its own costs both sides about as much as a round of one task.
+        A message that contains only an acknowledgement costs both sides about as much as a round of one task.
         """
         if self.holds:
             self._held = sequence
@@ -96,7 +96,7 @@ class DriverOutbox:
     def close(self, ending: Ending, *, flush: bool) -> None:
         """End the stream: after the waiting messages if ``flush``, otherwise at once.
 
-        Only the first call has an effect.
+        A second call has no effect.
         """
         if self._ending is not None:
             return

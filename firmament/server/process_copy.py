@@ -2,8 +2,8 @@
 
 The system copies memory only where one of the two processes writes, so a copy of a cluster's state takes some
 milliseconds. A copied process has only the thread that made it, and locks that other threads held stay locked in it.
-So the function may use nothing that threads share: no logging, no channel, no worker. If a copy hangs all the same,
-it is killed in time.
+The function may therefore use nothing that threads share: no logging, no channel, no worker. A copy that hangs all
+the same is killed in time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _STANDARD = 3
 
 
 def allow_copies() -> None:
-    """Keep gRPC from starting anything in copies of this process; call this before gRPC is imported.
+    """Keep gRPC from starting anything in copies of this process; call this function before gRPC is imported.
 
     By default gRPC would start its threads again in the copy, and they would take messages that are for the parent.
     """
@@ -43,7 +43,7 @@ def allow_copies() -> None:
 
 
 class CopyError(Exception):
-    """A copy has returned no result; the text continues a sentence about it, such as "failed: …"."""
+    """A copy has returned no result; the text of the error continues a sentence about it, such as "failed: …"."""
 
 
 class ProcessCopy:
@@ -56,8 +56,8 @@ class ProcessCopy:
         self._ends = time.monotonic() + seconds
         self._results, results = os.pipe()
         with warnings.catch_warnings():
-            # Since Python 3.12, os.fork warns that locks of other threads stay locked in the copy; see the module's
-            # docstring.
+            # Since Python 3.12, os.fork warns that locks of other threads stay locked in the copy; see the docstring
+            # of this module.
             warnings.simplefilter("ignore", DeprecationWarning)
             self._pid = os.fork()
         if not self._pid:
@@ -67,7 +67,10 @@ class ProcessCopy:
         self._has_ended = False
 
     def result(self) -> bytes:
-        """Wait for the copy to end, and return the result of ``work``. Raise ``CopyError`` if there is no result."""
+        """Wait for the copy to end, and return the result of ``work``.
+
+        Raise ``CopyError`` if the copy has returned no result.
+        """
         try:
             received = self._receive()
         finally:

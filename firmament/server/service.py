@@ -62,7 +62,7 @@ needs it."""
 
 
 class TooManyQuestionsError(Exception):
-    """The limit of questions under way is reached; the text says what to do."""
+    """The limit of questions under way is reached; the text of the error says what to do."""
 
 
 class QuestionPool:
@@ -92,7 +92,7 @@ class QuestionPool:
         return await asyncio.shield(answer)
 
     def close(self) -> None:
-        """Accept no more questions; those under way end by themselves."""
+        """Accept no more questions; questions under way end by themselves."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _note_answered(self, _: object) -> None:
@@ -128,7 +128,7 @@ class SchedulerService:
     async def drain(self) -> None:
         """Refuse new sessions, let open sessions send their round in progress, and wait until all have ended.
 
-        Also wait for rounds of the call ``Schedule``.
+        Also wait for rounds that the call ``Schedule`` has started.
         """
         self._draining = True
         await asyncio.gather(*(session.drain() for session in self._sessions))
@@ -157,7 +157,7 @@ class SchedulerService:
             session = await self._greet(messages, context)
             if session is None:
                 return
-            # ``aclosing`` runs the session's clean-up now, not when the generator is collected.
+            # With ``aclosing``, the session cleans up now, not when the generator is collected.
             async with aclosing(session.run(messages)) as stream:
                 with self._open(session):
                     async for message in stream:
@@ -200,7 +200,7 @@ class SchedulerService:
     async def Schedule(self, request: pb.ScheduleRequest, context: Any) -> bytes:  # noqa: N802
         """Answer the protocol's call ``Schedule``."""
         cluster = await self._cluster(request.cluster, context)
-        # The driver must get the result even if the caller does not wait for the answer.
+        # The driver must get the round's result even if the caller does not wait for the answer.
         asked = asyncio.create_task(self._run_and_deliver(cluster))
         self._asked.add(asked)
         asked.add_done_callback(self._asked.discard)
@@ -274,7 +274,7 @@ class SchedulerService:
         return result
 
     async def _cluster(self, name: str, context: Any) -> ServedCluster:
-        """Return the cluster of that name; end the call if it is unknown or the client may not use it."""
+        """Return the cluster with this name; end the call if it is unknown or the client may not use it."""
         if not name:
             await _abort(context, grpc.StatusCode.INVALID_ARGUMENT, "cluster: is empty; name the cluster")
         await self._admit(name, context)

@@ -31,7 +31,7 @@ _CANCELLED_WITHIN = 0.05
 """Seconds within which gRPC cancels the call of a broken connection whose messages have ended."""
 _LONGEST_FAULT = 2000  # The text travels in a gRPC trailer, which holds a few kilobytes at most.
 _LONGEST_NAME = 1024
-# A message of at most this many bytes is read and applied in less time than passing it to a thread takes.
+# Reading and applying a message of at most this many bytes takes less time than passing it to a thread.
 _SMALL = 2000
 VERSION_MAJOR = 1
 VERSION_MINOR = 2
@@ -53,7 +53,7 @@ class SessionSettings:
 
 
 class ProtocolError(Exception):
-    """A driver broke the protocol; its stream ends with this code and text."""
+    """A driver broke the protocol; its stream ends with the error's code and text."""
 
     def __init__(self, code: grpc.StatusCode, message: str) -> None:
         super().__init__(message)
@@ -139,10 +139,11 @@ class Session:
         finally:
             for part in parts:
                 part.cancel()
-            # Leaving is shielded from cancellation, because the cluster must not keep a driver that has left.
+            # Cancellation does not stop the driver from leaving, because the cluster must not keep a driver that has
+            # left.
             await asyncio.shield(asyncio.create_task(self._leave(taken_over)))
         if self._said_goodbye:
-            # To ``_read``, a goodbye and a broken connection look the same, but a broken connection also cancels this
+            # To ``_read``, a goodbye and a broken connection look alike, but a broken connection also cancels this
             # method; gRPC reports the two in either order.
             await asyncio.sleep(_CANCELLED_WITHIN)
             await asyncio.to_thread(self._cluster.end_grace_period)

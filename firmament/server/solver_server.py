@@ -65,9 +65,9 @@ class ServeOptions:
     tls: TlsFiles | None = None
     """Certificate files of both sides; None: no encryption."""
     clients: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """If there is ``tls``: the clusters allowed for each name in clients' certificates."""
+    """With ``tls``: the clusters allowed for each name in clients' certificates."""
     tracer: Tracer | None = None
-    """Creates spans of rounds; None: there are none."""
+    """Creates spans of rounds; None if no spans are wanted."""
 
 
 def steady_clock(wall: Callable[[], float], monotonic: Callable[[], float]) -> Callable[[], float]:
@@ -177,7 +177,7 @@ async def serve(configuration: SchedulerConfiguration, options: ServeOptions) ->
     if options.metrics is not None:
         check_free(options.metrics)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Each connection of a client takes one file descriptor.
+    # Each connection of a client uses one file descriptor.
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     relax_garbage_collection()
     keep_freed_memory()

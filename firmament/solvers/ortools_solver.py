@@ -42,6 +42,6 @@ class OrToolsSolver:
 def _load() -> ModuleType:
     """Return the module of OR-Tools.
 
-    Loading OR-Tools takes as long as a whole small plan, so it is loaded when first needed.
+    Loading OR-Tools takes as long as a whole small plan, so the library is loaded when first needed.
     """
     return importlib.import_module("ortools.graph.python.min_cost_flow")

@@ -25,8 +25,8 @@ class ProcessSolver:
     """Solves in worker processes; safe to share between threads, which then solve in parallel.
 
     ``factory``: the solver to run in the workers, as ``package.module:Class``. ``on_restart``: called whenever a
-    worker had to be replaced, because it died or was killed at a time limit. When this process ends, for whatever
-    reason, its workers end too.
+    worker had to be replaced, because it died or was killed at a time limit. When the server's process ends, for
+    whatever reason, its workers end, too.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class ProcessSolver:
         """Return an optimal flow; raise ``SolverError`` or ``SolverTimeoutError``.
 
         Raise ``SolverTimeoutError`` at the time limit (seconds). Raise ``SolverError`` if the solver refuses the
-        problem, if two workers in a row die of it, or if this solver is closed.
+        problem, if two workers in a row die of the problem, or if this solver is closed.
         """
         deadline = None if time_limit is None else time.monotonic() + time_limit
         try:
@@ -60,10 +60,10 @@ class ProcessSolver:
         for worker in idle:
             worker.dispose()
         for worker in busy:
-            worker.kill()  # The thread that waits for this worker disposes of it.
+            worker.kill()  # Another thread waits for this worker, and disposes of it.
 
     def worker_pids(self) -> tuple[int, ...]:
-        """Return the process IDs of all workers: the busy ones, then the idle ones in the order of their next use."""
+        """Return the process IDs of all workers: the busy workers, then idle ones in the order of their next use."""
         with self._lock:
             return tuple(worker.pid for worker in (*self._busy, *self._idle))
 
@@ -81,7 +81,7 @@ class ProcessSolver:
         return solution
 
     def _take_worker(self) -> WorkerHandle:
-        """Return a worker for this thread alone, and start a spare worker if no idle one is left."""
+        """Return a worker that only this thread uses, and start a spare worker if no idle one is left."""
         dead = []
         try:
             with self._lock:
@@ -92,7 +92,8 @@ class ProcessSolver:
                 worker = self._idle.popleft() if self._idle else WorkerHandle(self._factory)
                 self._busy.add(worker)
                 if not self._idle:
-                    with suppress(SolverError):  # The solve does not need the spare worker.
+                    # The solve succeeds even if the spare worker cannot be started.
+                    with suppress(SolverError):
                         self._idle.append(WorkerHandle(self._factory))
                 return worker
         finally:

@@ -37,7 +37,7 @@ class SharedRegion:
         """Return a new, empty region."""
         if hasattr(os, "memfd_create"):
             return cls(os.memfd_create("firmament-solver", os.MFD_CLOEXEC))
-        with tempfile.TemporaryFile() as file:  # The file is already unlinked: only the descriptor exists.
+        with tempfile.TemporaryFile() as file:  # The file has no name any more: only the descriptor exists.
             return cls(os.dup(file.fileno()))
 
     def views(self, arcs: int, nodes: int) -> tuple[FlowProblem, Int64]:

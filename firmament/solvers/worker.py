@@ -90,7 +90,7 @@ def die_with_parent(lifeline: int) -> None:
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     poller = select.poll()
     poller.register(lifeline, select.POLLIN)
-    if poller.poll(0):  # The pipe closed before the line above took effect.
+    if poller.poll(0):  # The pipe was closed before the line above took effect.
         sys.exit(0)
 
 

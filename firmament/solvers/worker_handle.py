@@ -24,7 +24,7 @@ class WorkerDiedError(SolverError):
 
 
 class WorkerHandle:
-    """A worker process. One thread at a time may use it, but any thread may call ``kill``."""
+    """A worker process. Only one thread at a time may use the handle, but any thread may call ``kill``."""
 
     def __init__(self, factory: str) -> None:
         self._ready = False
@@ -52,7 +52,7 @@ class WorkerHandle:
                     "OMP_NUM_THREADS": "1",
                 },
                 pass_fds=descriptors,
-                process_group=0,  # Ctrl-C at a terminal is for the parent alone.
+                process_group=0,  # Ctrl-C at a terminal reaches the parent process alone.
             )
         except OSError as error:
             self._release()

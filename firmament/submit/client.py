@@ -35,7 +35,10 @@ _SAMPLE_SECONDS = 10.0
 
 
 class TargetError(Exception):
-    """The solver cannot be reached, or has ended the session; the text says in one line which of the two happened."""
+    """The solver cannot be reached, or has ended the session.
+
+    The text of the error says in one line which of the two happened.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,7 @@ class SubmitClient:
         await self._stream.write(pb.ClientMessage(snapshot_end=pb.SnapshotEnd()))
 
     async def _work(self) -> bool:
-        """Run all parts side by side until the workload is settled, a part fails, or time is up."""
+        """Run all parts of the client at the same time until the workload is settled, a part fails, or time is up."""
         parts = [asyncio.create_task(each) for each in (self._receive(), self._submit(), self._end_tasks())]
         if self._options.samples:
             parts.append(asyncio.create_task(self._sample()))
@@ -174,7 +177,7 @@ class SubmitClient:
         self._round = result.round
         self.ledger.rounds += (
             result.stats.tasks > 0
-        )  # Rounds that were requested and had nothing to decide are not counted.
+        )  # The count leaves out rounds that were requested and had nothing to decide.
         placed = [delta for delta in result.deltas if delta.kind == pb.Delta.PLACE]
         tasks = np.array([messages.index_of(delta.task) for delta in placed], dtype=np.int64)
         machines = np.array([messages.index_of(delta.machine) for delta in placed], dtype=np.int64)
@@ -193,7 +196,7 @@ class SubmitClient:
             await self._send(pb.ClientMessage(reports=pb.BindingReports(reports=reports)))
 
     async def _submit(self) -> None:
-        """Submit tasks when they are due."""
+        """Submit each task when its time comes."""
         start, first = time.perf_counter(), 0
         while first < self._workload.tasks:
             due = int(np.searchsorted(self._workload.submit_at, time.perf_counter() - start, side="right"))
@@ -219,8 +222,8 @@ class SubmitClient:
             while self._ends and self._ends[0][0] <= time.perf_counter():
                 over.append(heapq.heappop(self._ends)[1])
             if over:
-                # The ends are recorded first, because the solver may place other tasks there before this coroutine
-                # continues.
+                # The ends of tasks are recorded first, because the solver may place other tasks on their machines
+                # before this coroutine continues.
                 self.ledger.note_finished(np.array(over, dtype=np.int64))
                 await self._tell(pb.Event(task_removed=messages.task_uid(task)) for task in over)
 
@@ -240,8 +243,8 @@ class SubmitClient:
     async def _is_settled(self) -> bool:
         """Return whether every task was placed or fits nowhere, and all tasks with a lifetime have ended.
 
-        The solver's answer that a task fits nowhere holds for the state that the solver knew at that time. So once
-        the solver knows everything, a round is requested: if that changes nothing, the workload is settled.
+        The solver's answer that a task fits nowhere holds for the state that the solver knew at that time. Once the
+        solver knows all changes, a round is therefore requested: if it changes nothing, the workload is settled.
         """
         ledger, total = self.ledger, self._workload.tasks
         if ledger.submitted_count < total or self._ends or self._telling:
@@ -260,7 +263,7 @@ class SubmitClient:
     # --- sending ------------------------------------------------------------------------------------------
 
     async def _tell(self, events: Iterable[pb.Event]) -> None:
-        """Send events about tasks; the workload is not settled before the solver has acknowledged them."""
+        """Send events about tasks; the workload is not settled before the solver has acknowledged these events."""
         self._telling += 1
         for batch in messages.split_events(events):
             self._told = await self._send_events(batch)

@@ -1,6 +1,6 @@
 """Keeps the client's own records: submitted, placed and finished tasks, and overcommitted machines.
 
-The records follow from the workload and the deltas alone, and so check the solver independently.
+The log's records follow from the workload and the deltas alone, and so check the solver independently.
 """
 
 from __future__ import annotations

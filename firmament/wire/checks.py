@@ -55,7 +55,7 @@ def decode_quantities(subject: str, field: str, items: Iterable[pb.Quantity | pb
             raise refuse(subject, f"{field}.resource", "is empty; name the resource")
         if resource in amounts:
             raise refuse(subject, f"{field}[{resource}]", "is given twice; send one amount per resource")
-        if not 0 <= amount <= MAX_QUANTITY:  # The condition is also false for NaN.
+        if not 0 <= amount <= MAX_QUANTITY:  # The condition is also false for NaN, so NaN is refused.
             raise _no_amount(subject, f"{field}[{resource}]", amount, f"send 0 to {MAX_QUANTITY}")
         amounts[resource] = amount
     return amounts
@@ -86,7 +86,7 @@ def _no_amount(subject: str, field: str, amount: float, remedy: str) -> InvalidE
 
 
 def check_within(subject: str, field: str, value: int, least: int, most: int) -> int:
-    """Return ``value``; refuse one that is below ``least`` or above ``most``."""
+    """Return ``value``; refuse a value that is below ``least`` or above ``most``."""
     if not least <= value <= most:
         raise refuse(subject, field, f"{value} is out of range; use {least} to {most}")
     return value
@@ -95,7 +95,7 @@ def check_within(subject: str, field: str, value: int, least: int, most: int) ->
 def check_choice(
     subject: str, field: str, value: str, allowed: Collection[str], what: str, more: str = ""
 ) -> str:
-    """Return ``value``; refuse one that is not ``allowed``, with "is not WHAT; use one of ALLOWED MORE"."""
+    """Return ``value``; refuse a value that is not ``allowed``, with "is not WHAT; use one of ALLOWED MORE"."""
     if value not in allowed:
         raise refuse(
             subject, field, f"{value!r} is not {what}; use one of {', '.join(sorted(allowed))}{more}"
@@ -105,7 +105,7 @@ def check_choice(
 
 def check_time(subject: str, field: str, value: float) -> float:
     """Return a time in seconds since the epoch, or a duration: not negative, not after the year 9999."""
-    if not 0 <= value <= LATEST:  # The condition is also false for NaN.
+    if not 0 <= value <= LATEST:  # The condition is also false for NaN, so NaN is refused.
         raise refuse(subject, field, f"{value} is not a time; send seconds since the epoch")
     return value
 
@@ -115,7 +115,8 @@ def task_uids(subject: str, values: Sequence[str]) -> tuple[str, ...]:
 
     The core refuses repeated uids, because it sees all events.
     """
-    uids = tuple(values[:])  # Copying a message's list at once is faster than reading its entries.
+    # Copying the whole list of a message is faster than reading its entries one by one.
+    uids = tuple(values[:])
     if not uids:
         raise refuse(subject, "uids", "is empty; name at least one task")
     if "" in uids or max(map(len, uids)) > LONGEST_NAME:

@@ -1,7 +1,7 @@
 """Decodes the fields that few classes have: special needs of tasks, rules about machines, and rules between tasks.
 
-Each decoder takes the class, for errors, the field's name and its value. Each decoder raises ``InvalidEventError`` if
-the value is invalid.
+Each decoder takes three arguments: the class (for errors), the field's name, and the field's value. Each decoder
+raises ``InvalidEventError`` if the value is invalid.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ def class_from_proto(message: pb.TaskClass) -> tuple[int, TaskClass]:
     """Check and decode a class; return it with the number that the client gave it.
 
     Raise ``InvalidEventError`` if the message is invalid. If the client marks a class as invalid, its rules are not
-    decoded: its tasks are never placed, and often one of these rules is what is wrong. A class that exceeds `LIMITS`
-    is marked as invalid. Only fields that are set are visited, because most of them are not set.
+    decoded: its tasks are never placed, and often one of these rules is the fault. A class that exceeds `LIMITS` is
+    marked as invalid. Only fields that are set are visited, because most of them are not set.
     """
     if not message.id:
         raise refuse("TaskClass", "id", "is 0; number classes from 1")

@@ -271,7 +271,8 @@ def _read_task_uses(subject: str, message: pb.TaskUsages) -> TaskUses:
     if len(set(uids)) != len(uids):
         raise refuse(subject, "tasks.tasks", "has a uid twice; send each task once")
     check_length(subject, "tasks.prod", message.prod, len(uids))
-    if not all(0 <= amount <= MAX_QUANTITY for amount in amounts):  # The condition is also false for NaN.
+    # The condition is also false for NaN, so NaN is refused.
+    if not all(0 <= amount <= MAX_QUANTITY for amount in amounts):
         raise refuse(subject, "tasks.amounts", f"has an entry that is no amount; send 0 to {MAX_QUANTITY}")
     return TaskUses(uids, resources, amounts, tuple(message.prod))
 

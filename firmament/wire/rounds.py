@@ -82,7 +82,7 @@ def encode_round(result: RoundResult) -> EncodedRound:
         )
     if result.decided is not None:
         rest.decided.CopyFrom(pb.DecidedOn(**result.decided._asdict()))
-    # Protobuf writes fields in order of their numbers: round, deltas, then all others.
+    # Protobuf writes fields in order of their numbers: first the round, then deltas, then all others.
     parts = [pb.RoundResult(round=result.round).SerializeToString()]
     parts += _encode_deltas(result.deltas)
     parts.append(rest.SerializeToString())
@@ -169,7 +169,7 @@ def _encode_pack(uids: Sequence[str], machines: Sequence[str]) -> bytes:
     """
     by_hand = all(uids) and all(machines) and "".join(uids).isascii() and "".join(machines).isascii()
     if by_hand:
-        with suppress(IndexError):  # The tables do not have an entry for such a length.
+        with suppress(IndexError):  # The tables have no entry for this length.
             return "".join(
                 [
                     f"{_BEFORE[len(uid)][len(machine)]}{uid}{_MACHINE[len(machine)]}{machine}"
@@ -201,7 +201,7 @@ def _heads(field: int, lengths: Iterable[int], then: bytes = b"") -> tuple[str, 
 
 _ROUND: Final = pb.ServerMessage.ROUND_FIELD_NUMBER
 _PACK: Final = 2_000
-"""How many deltas are written at once: enough to save time, and few enough that their parts take little memory."""
+"""How many deltas are encoded together: enough to save time, and few enough that their bytes take little memory."""
 _LONGEST: Final = 127
 """The most characters of a uid or a machine's name for which the length takes one byte."""
 _KIND: Final = _varint(pb.Delta.KIND_FIELD_NUMBER << 3) + _varint(pb.Delta.PLACE)
@@ -209,7 +209,7 @@ _TASK: Final = _heads(pb.Delta.TASK_FIELD_NUMBER, range(_LONGEST + 1))
 _MACHINE: Final = _heads(pb.Delta.MACHINE_FIELD_NUMBER, range(_LONGEST + 1))
 _HEAD: Final = _heads(
     pb.RoundResult.DELTAS_FIELD_NUMBER,
-    # The 4 bytes are: tag and length of the uid, tag and length of the machine's name.
+    # The 4 bytes are the tag and length of the uid, and the tag and length of the machine's name.
     range(len(_KIND) + 4, len(_KIND) + 4 + 2 * _LONGEST + 1),
     _KIND,
 )

@@ -1,9 +1,9 @@
 """Admits tasks with rules between them one after another, as if each were the next task to be placed.
 
-A flow's proposals for such tasks are tried in order of priority, and within a priority from the emptiest domain up. So
-topology spread is never violated in between. A task may have to wait until the task that it wants to be near has come;
-it is tried again as long as any task is admitted. Tasks are admitted in the order of the round's deltas, so every
-placement is valid when it is made.
+Proposals of a flow for tasks with rules between them are tried in order of priority, and within a priority from the
+emptiest domain up. With this order, topology spread is never violated in between. A task may have to wait until the
+task that it wants to be near has come; it is tried again as long as any task is admitted. Tasks are admitted in the
+order of the round's deltas, so each placement is valid when it is made.
 """
 
 from __future__ import annotations
@@ -67,10 +67,12 @@ def _units_in_order(board: Board, proposed: Assignments) -> Assignments:
 
 
 def _turns(cls: Int64) -> Int64:
-    """Return the position of each task in its class; each class begins at another of its places.
+    """Return each task's position in the order of its class.
 
-    Classes that keep each other off their machines may all be proposed for the same machines. Then each class gets some
-    of these machines, and the next wave fills them; otherwise the first class would get all of them.
+    Each class begins at another of its places, so that classes do not compete.
+
+    Classes that keep each other off their machines may all be proposed for the same machines. Each class then gets
+    some of these machines, and the next wave fills them; otherwise the first class would get all of them.
     """
     classes, of_class, tasks = np.unique(cls, return_inverse=True, return_counts=True)
     begin = np.arange(len(classes)) * tasks // max(1, len(classes))
@@ -78,7 +80,9 @@ def _turns(cls: Int64) -> Int64:
 
 
 def _one_by_one(board: Board, units: Assignments) -> Assignments:
-    """Try single tasks in order until a whole pass admits none of those left; book what they use, and their rules.
+    """Try single tasks in order, until a whole pass over the rest admits none.
+
+    Book what the admitted ones use, and their rules.
 
     Limits of pairs do not count, as the tasks have been planned within them.
     """

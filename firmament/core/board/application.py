@@ -175,7 +175,7 @@ class _Algebra:
         return figure, self._partners[kind]
 
     def find_refused(self, kind: int, counts: Float64) -> Bool | None:
-        """Return which domains limits of pairs close: bool[D]; None if there are no limits."""
+        """Return which domains the limits of pairs close: bool[D]; None if pairs have no limits."""
         if not self._limits:
             return None
         excess = np.zeros(len(self._cost))
@@ -187,7 +187,7 @@ class _Algebra:
         return refused
 
     def find_closed(self, kind: int, counts: Float64, link_left: Float64) -> Bool | None:
-        """Return which domains limits of pairs or links close: bool[D]; None if there are no limits and no links."""
+        """Return which domains the limits of pairs or of links close: bool[D]; None if there are no such limits."""
         closed = self.find_refused(kind, counts)
         if self._linked:
             added = self.compute_added(kind, counts)

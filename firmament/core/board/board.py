@@ -22,10 +22,10 @@ from firmament.core.reasons import AnyReason
 class Board:
     """The machines of a round with the tasks that have been placed on them.
 
-    All code that places tasks, tries places or removes tasks works on a board, so there is one answer to where one more
-    task may go. The question can be about one machine (``fits``), all machines (``open_to``, ``takes``) or some
-    (``units``). The answers always follow the same rules in the same order: filters and pins, resources, limits of
-    models, rules between tasks, pairs of tasks.
+    All code that places tasks, tries places or removes tasks works on a board, so there is one answer to where one
+    more task may go. A caller may ask about one machine (``fits``), about all machines (``open_to``, ``takes``) or
+    about some (``units``). The answers always follow the same rules in the same order: filters and pins, resources,
+    limits of models, rules between tasks, pairs of tasks.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:
@@ -37,7 +37,7 @@ class Board:
 
     @cached_property
     def rules(self) -> RuleState:
-        """The state of rules between tasks; created on first access, as most problems have no such rules."""
+        """The state of rules between tasks; created on first access, as most problems have no rules between tasks."""
         return RuleState(self.problem.rules)
 
     @cached_property
@@ -58,7 +58,7 @@ class Board:
         return twin
 
     def rules_of(self, cls: int) -> ClassRules:
-        """Return the rules of a class, empty ones if it has none."""
+        """Return the rules of a class; if the class has none, the result is an empty set of rules."""
         return self.rules.rules.rules(cls)
 
     # --- where one more task may go ------------------------------------------------------------------------------
@@ -96,11 +96,11 @@ class Board:
     def units(self, cls: int, machines: Int64, *, together: bool = False, requests: bool = True) -> Int64:
         """Return how many tasks of a class each of ``machines`` takes if the other machines take none: int64[A].
 
-        Free amounts and limits of models are exact. Rules and pairs only close a machine or leave it open. If two tasks
-        of the class exclude each other, a machine takes one; other rules between the counted tasks are ignored.
-        ``together``: whether tasks of other classes are placed in the same step. Then only rules by which tasks exclude
-        each other count; rules that attract or spread tasks are checked once all tasks are placed. ``requests``:
-        whether requests of resources count.
+        Free amounts and limits of models are exact. Rules and pairs only close a machine or leave it open. If two
+        tasks of the class exclude each other, a machine takes one; other rules between the counted tasks are ignored.
+        ``together``: whether tasks of other classes are placed on the machines in the same step. For a class alone,
+        only rules by which tasks exclude each other count; rules that attract or spread tasks are checked once all
+        tasks are placed. ``requests``: whether requests of resources count.
         """
         problem, shape = self.problem, int(self.problem.shape[cls])
         units = self.residual.units(np.full(len(machines), shape), machines, requests=requests)
@@ -141,7 +141,7 @@ class Board:
         self._add(cls, machine, count, paired=paired)
 
     def give_back(self, cls: int, machine: int, count: int = 1, *, paired: bool = True) -> None:
-        """Remove tasks from a machine; raises ``ValueError`` if there are ledgers, as ledgers release nothing."""
+        """Remove tasks from a machine; raises ``ValueError`` if the problem has ledgers, as ledgers release nothing."""
         self._add(cls, machine, -count, paired=paired)
 
     def _add(self, cls: int, machine: int, count: int, *, paired: bool) -> None:
@@ -153,7 +153,7 @@ class Board:
     # --- many tasks at once --------------------------------------------------------------------------------------
 
     def book(self, placed: Assignments) -> None:
-        """Place waiting tasks on machines for good; they then no longer count as waiting."""
+        """Place waiting tasks on machines for good; the tasks then no longer count as waiting."""
         self.residual.book_assignments(placed)
         if self.ruled:
             for cls, machine, count in placed.entries():
@@ -164,7 +164,7 @@ class Board:
     def remaining_problem(self, counts: Int64) -> PlacementProblem:
         """Return the problem of placing ``counts`` tasks (int64[C, WAIT_BUCKETS]) in the capacity left on the board.
 
-        Its pairs are those of the board's problem, without tasks placed since.
+        The pairs of the problem are those of the board's problem, without tasks placed since.
         """
         residual = self.residual
         return replace(
@@ -200,7 +200,7 @@ def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments,
     """Return whether a task of the classes ``waiting`` would fit somewhere without the round's less important tasks.
 
     ``among``: bool[C]; at least one of the less important tasks has to be of these classes. Less important tasks of
-    other queues keep their quota.
+    queues other than that of the waiting task keep their quota.
     """
     for rank in np.unique(problem.priority[waiting])[::-1].tolist():
         lower = problem.priority[placed.cls] < rank
@@ -214,7 +214,7 @@ def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments,
             if any(without.takes(cls).any() for cls in asked.tolist()):
                 return True
             continue
-        # Between queues, more than importance decides which task comes first; within one queue, only importance does.
+        # Tasks of two queues are compared by more than importance; tasks of one queue, by importance alone.
         less = placed.select(lower)
         quotas.book(problem.shape[less.cls], less.machine, less.count)
         queue, queue_of_less = (quotas.terms.find_nodes(problem.shape[cls]) for cls in (asked, less.cls))

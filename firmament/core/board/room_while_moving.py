@@ -84,8 +84,8 @@ class MovingRoom:
 class ExchangeRoom:
     """What a placement leaves on machines ``used`` (int64[U]), by resource and by joint row of single machines.
 
-    Pairs of machines are int64[2, P], indices into ``used``; ``shapes``: int64[2, P], shapes of the tasks there that
-    are to be exchanged.
+    Pairs of machines are int64[2, P], indices into ``used``; ``shapes``: int64[2, P], shapes of the tasks that the
+    two machines exchange.
     """
 
     def __init__(self, problem: PlacementProblem, placed: Assignments, used: Int64) -> None:
@@ -114,7 +114,8 @@ class ExchangeRoom:
             # On an overcommitted machine, a smaller task may still replace a larger one.
             allowed &= (np.maximum(left.take(machines), 0) >= _more(amount, shapes)).all(axis=0)
         for joint in self._shared:
-            # Tasks outside this problem may use a shared row, so an exchange may not change how much of it is used.
+            # A shared row may also be used by tasks outside this problem, so an exchange may not change how much of
+            # it is used.
             amounts, row = joint.amount.take(shapes), joint.row_of.take(rows)
             allowed &= (amounts[0] == amounts[1]) | (row[0] == row[1])
         if self._problem.quotas is not None:

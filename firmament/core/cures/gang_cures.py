@@ -39,10 +39,10 @@ def cures_together(
     tries: int,
     others: Sequence[TasksSubmitted] = (),
 ) -> Iterator[Cure]:
-    """Yield changes after which all ``waiting`` tasks of a gang would get places, at most one of each kind.
+    """Yield changes after which all ``waiting`` tasks of a gang would get places; at most one change of each kind.
 
-    If the tasks are not all of one class, there are no cures. ``job``: their gang; ``others``: the other waiting tasks;
-    ``tries``: most changes that are tried.
+    If the tasks are not all of one class, the function finds no cures. ``job``: their gang; ``others``: the other
+    waiting tasks; ``tries``: most changes that are tried.
     """
     if len({each.task_class for each in waiting}) != 1:
         return
@@ -109,7 +109,10 @@ class _TogetherSearch:
         yield from self._try(steps, change)
 
     def _most(self, member_of: Callable[[int], Int64], beyond: int) -> int:
-        """Return the largest amount below ``beyond`` with which all tasks fit by number; 0 if there is none."""
+        """Return the largest amount below ``beyond`` with which machines can take all tasks by number.
+
+        0 if no amount suffices.
+        """
         low, high = 0, beyond
         while high - low > 1:
             middle = (low + high) // 2
@@ -126,7 +129,7 @@ class _TogetherSearch:
         return member
 
     def wider(self, kind: CureKind) -> Iterator[Cure]:
-        """Yield cures that let the tasks use more machines by one change of this kind."""
+        """Yield cures that let the tasks use more machines by one change of the gang's constraints."""
         if self._proposed is None:
             self._proposed = self._wider_rules()
         for steps, proposal in self._proposed.items():

@@ -29,8 +29,8 @@ def cures_by_level(
 ) -> Iterator[Cure]:
     """Yield changes of a tree of groups after which all its waiting tasks would have places, at most one of each kind.
 
-    A change gives groups of one level a coarser label or none, or does not divide them. Levels are tried from the tasks
-    up; at most ``tries`` changes are tried. ``others``: the other waiting tasks.
+    A change gives groups of one level a coarser label or none, or does not divide them. Levels are tried from the
+    tasks up; at most ``tries`` changes are tried. ``others``: the waiting tasks outside the gang.
     """
     levels = LabelLevels(trials.machine(name).labels for name in trials.machines)
     for kind in (CureKind.WIDEN, CureKind.DROP):
@@ -66,7 +66,7 @@ def _propose(job: Job, levels: LabelLevels, kind: CureKind) -> Iterator[tuple[Cu
 
 
 def _propose_undivided(job: Job, depth: Mapping[str, int]) -> Iterator[tuple[CureChange, Job]]:
-    """Yield the tree without the rules that divide the groups of one level; the deepest level first."""
+    """Yield changes to the tree that drop the rules which divide the groups of one level; the deepest level first."""
     divided: dict[tuple[int, str], list[str]] = {}
     for each in job.groups:
         for key, _ in each.divided:
@@ -79,11 +79,11 @@ def _propose_undivided(job: Job, depth: Mapping[str, int]) -> Iterator[tuple[Cur
 
 
 def _list_choices(groups: Sequence[JobGroup], names: Sequence[str]) -> list[Sequence[str]]:
-    """Return the largest of some groups alone, and all of them; a change of fewer groups is the smaller one."""
+    """Return the largest of some groups alone, then all of them; a change of fewer groups is the smaller change."""
     if len(names) == 1:
         return [names]
     need: dict[str, int] = {}
-    for each in reversed(groups):  # ``groups`` lists parents first
+    for each in reversed(groups):  # ``groups`` lists parents before their groups
         own = need.setdefault(each.name, max(each.least, each.expected))
         if each.parent:
             need[each.parent] = need.get(each.parent, 0) + own

@@ -15,9 +15,9 @@ from firmament.core.selectors.labels import HOSTNAME
 class Cure:
     """A change after which a waiting task gets a place: after ``steps`` it gets ``machine``, as rounds have shown.
 
-    ``moves``: moves of other tasks, uid -> machine. ``rival``: another waiting task that would get the place first, ""
-    if none. ``together``: how many waiting tasks, including this one, then have places; 0: the cure was tried for the
-    task alone.
+    ``moves``: moves of other tasks, uid -> machine. ``rival``: another waiting task that would get the place first,
+    "" if none. ``together``: how many waiting tasks, including this one, have places after the cure; 0 if the cure
+    was tried for the task alone.
     """
 
     steps: tuple[CureChange, ...]

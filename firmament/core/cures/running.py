@@ -26,9 +26,9 @@ def find_cures_in_copy(
 ) -> tuple[Cure, ...]:
     """Return what would give a task a machine, as ``CureFinder.cures`` does; nothing for a task that does not wait.
 
-    The function changes ``copied``, which cannot be used afterwards: tasks that are placed count as bound, and waiting
-    tasks are removed. ``known``: its events; ``solver``: solves its rounds; ``fixed``: uids of tasks that may not be
-    moved.
+    The function changes ``copied``, which cannot be used afterwards: tasks that are placed count as bound, and
+    waiting tasks are removed. ``known``: the events of the present cluster; ``solver``: solves the rounds of the
+    search; ``fixed``: uids of tasks that may not be moved.
     """
     copied.become_trial(solver)
     waiting = [each for event in known.waiting for each in event.uids]
@@ -37,7 +37,7 @@ def find_cures_in_copy(
     assumed = copied.list_assumed()
     copied.apply([*known.classes, *(each for each in known.placed if each.uids[0] in assumed)])
     copied.apply([TaskRemoved(each) for each in waiting])
-    for _ in run_rounds(copied):  # takes back evictions for tasks that waited
+    for _ in run_rounds(copied):  # The round takes back evictions for the tasks that waited.
         pass
     events: list[Event] = [
         *known.machines,

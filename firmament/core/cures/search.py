@@ -1,8 +1,8 @@
 """Finds cures for waiting tasks, per class or gang: runs a test round for each proposal that the reasons suggest.
 
-A cure costs no other task anything: other waiting tasks keep the places that they get, and no task is evicted. But a
-change may also open a place that a waiting task without any cure of its own takes. Changes of this kind are returned
-only if no other change helps.
+A cure costs no other task anything: other waiting tasks keep the places that they get, and no task is evicted. A
+change may also open a place that another waiting task, which has no cure of its own, takes. Cures that might give the
+place to another task are returned only if no other change helps.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STEPS = 3
 """Most changes in one cure, if no single change helps."""
 
 _OF_A_KIND = 2
-"""Most cures of one kind, so that people can choose between kinds."""
+"""Most cures of one kind (see `CureKind`), so that people can choose between kinds."""
 
 
 class CureFinder:
@@ -53,9 +53,9 @@ class CureFinder:
     def cures(self, uids: Collection[str], *, tries: int, most: int) -> dict[str, tuple[Cure, ...]]:
         """Return what would give each of the tasks a place, after at most ``tries`` test rounds for each class.
 
-        The cures of a gang are changes, or moves of other tasks, after which all its waiting tasks have places. For any
-        other task there are up to ``most`` cures for the task alone, and cures that help all waiting tasks of its
-        class.
+        The cures of a gang are changes, or moves of other tasks, after which all its waiting tasks have places. For a
+        task outside gangs, there are up to ``most`` cures for the task alone, and cures that help all waiting tasks
+        of its class.
         """
         found: dict[str, tuple[Cure, ...]] = {}
         for together in self._kinds([uid for each in self.submitted for uid in each.uids if uid in uids]):
@@ -86,7 +86,7 @@ class CureFinder:
     def find_room(self, uids: Sequence[str], tries: int) -> GangRoom | None:
         """Return moves of other tasks after which one of the tasks, or its whole gang, has a place.
 
-        The first task that moves can help decides; None if moves help none of them.
+        The first task that moves can help decides; the result is None if moves help none of them.
         """
         for together in self._kinds(uids):
             first = next(uid for uid in uids if any(uid in each.uids for each in together))
@@ -150,8 +150,8 @@ def cures_for(
 ) -> tuple[Cure, ...]:
     """Return up to ``most`` cures of a waiting task (one uid, of no gang), after at most ``tries`` test rounds.
 
-    The cures are ordered by kind, within a kind by size of the change. ``others``: the other waiting tasks. A cure
-    after which one of them might take the place is returned only if there is no other cure.
+    The cures are ordered by kind, within a kind by size of the change. ``others``: all other waiting tasks. A cure
+    that might give the place to one of ``others`` instead is returned only if there is no other cure.
     """
     return _CureSearch(trials, task, tries, others).find(most)
 
@@ -224,7 +224,10 @@ class _CureSearch:
         return by_kind
 
     def _by_causes(self) -> dict[tuple[Cause, ...], list[str]]:
-        """Return machines by the causes for which they refuse the task; all that lack only resources have one key."""
+        """Return machines grouped by the causes for which they refuse the task.
+
+        All that lack only resources have one key.
+        """
         found: dict[tuple[Cause, ...], list[str]] = {}
         for machine, causes in self._refusals.items():
             found.setdefault(_ROOM if lacks_only_room(causes) else causes, []).append(machine)
@@ -255,7 +258,7 @@ class _CureSearch:
         )
 
     def _repair(self) -> Cure | None:
-        """Return a cure of several changes, made one after another until some machine takes the task."""
+        """Return a cure that consists of several changes, made one after another until some machine takes the task."""
         for name in self._nearest(list(self._refusals)):
             steps: tuple[CureChange, ...] = ()
             change = TrialChange()

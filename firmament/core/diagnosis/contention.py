@@ -20,7 +20,10 @@ from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 
 NAMED = 2
-"""Most tasks that a message names, all in the namespace of the reader; it gives only the number of the others."""
+"""Most tasks that a message names, all in the namespace of the reader.
+
+Of all further tasks, it gives only the number.
+"""
 
 _MACHINES = 4
 """Most machines that are examined for each waiting class: those on which the round has put the fewest tasks."""
@@ -54,8 +57,8 @@ class Contention:
     def explain(self, index: int, readers: Iterable[int]) -> str:
         """Return a sentence that says which tasks took the place of a pending class; "" if it had no place to lose.
 
-        The class is one of the snapshot (``index``). The sentence is for the tasks ``readers`` (rows): it names no
-        tasks in other namespaces than theirs.
+        The class is one of the snapshot (``index``). The sentence is for the owners of the tasks ``readers`` (rows):
+        it names no tasks in namespaces other than theirs.
         """
         lost = self.find_lost_place(index)
         if lost is None:
@@ -71,7 +74,9 @@ class Contention:
         return f" {machine} had room until {', '.join(named)}{more} took it in the same round."
 
     def find_lost_place(self, index: int) -> LostPlace | None:
-        """Return the place that a class lost to the fewest tasks; it has no takers if they are gone or unknown.
+        """Return the place that a class lost to the fewest tasks.
+
+        Its ``takers`` are empty if those tasks are gone or unknown.
 
         The result is None if no machine could take the class, or some machine still can.
         """
@@ -90,7 +95,7 @@ class Contention:
             if takers := self._find_fewest(index, machine):
                 found.append(LostPlace(machine, takers))
                 if sum(takers.values()) == 1:
-                    break  # no machine needs fewer
+                    break  # no machine needs fewer tasks to leave
         return min(found, key=self._rank, default=LostPlace(int((taken if len(taken) else closed)[0]), {}))
 
     @cached_property
@@ -135,7 +140,7 @@ class Contention:
     def _find_fewest(self, index: int, machine: int) -> dict[int, int]:
         """Return the fewest tasks, by class, without which a machine takes one more task of a class.
 
-        The result is empty if the search finds no such tasks.
+        The result is empty if no such set of tasks is found.
         """
         came = self._count_arrivals(machine)
         if not self._may_free_quota(index, machine, came):
@@ -163,8 +168,8 @@ class Contention:
     def _find_by_returning(self, trial: _OneMachine, came: Mapping[int, int]) -> dict[int, int]:
         """Return a set of tasks, by class, without which the machine takes the waiting task.
 
-        The search removes all tasks, and then returns them one by one as long as the waiting task still fits. The
-        tasks that take the smallest share of its request return first; among equal ones, the more important.
+        The search removes all tasks, and then puts them back one by one as long as the waiting task still fits. The
+        tasks that take the smallest share of the request come back first; among equal ones, the more important.
         """
         out = dict(came)
         for cls in sorted(came, key=lambda cls: (trial.share(cls), -self._importance(cls), cls)):
@@ -184,7 +189,7 @@ class Contention:
     def _members(self, lost: LostPlace) -> list[int]:
         """Return the rows of the tasks that took a place; of each class, the tasks that have waited least.
 
-        The result is empty if one of these tasks is gone.
+        The result is empty if one of the tasks that took the place is gone.
         """
         name = self._snapshot.machine_names[lost.machine]
         row, tasks = self._cluster.machines.row_of.get(name), self._cluster.tasks
@@ -199,7 +204,10 @@ class Contention:
 
 
 def _small_sets(came: Mapping[int, int]) -> Iterator[dict[int, int]]:
-    """Yield each task by itself, then pairs if there are not too many classes; the least important first."""
+    """Yield each task by itself, then pairs of tasks unless there are too many classes.
+
+    The least important tasks first.
+    """
     yield from ({cls: 1} for cls in came)
     if len(came) <= _PAIRED_KINDS:
         kinds = list(came)
@@ -215,8 +223,8 @@ def _small_sets(came: Mapping[int, int]) -> Iterator[dict[int, int]]:
 class _OneMachine:
     """Decides whether a machine could take one more task of a class if some tasks that this round put there were gone.
 
-    All other tasks are where the round put them: on the board ``end``, without ledgers. After each question, this board
-    is as it was before.
+    All other tasks are where the round put them: on the board ``end``, without ledgers. After each question, this
+    board is in the same state as before it.
     """
 
     def __init__(self, start: Board, end: Board, index: int, machine: int, came: Mapping[int, int]) -> None:
@@ -228,8 +236,8 @@ class _OneMachine:
     def share(self, cls: int) -> float:
         """Return which part of each requested amount a task of ``cls`` takes, summed over all resources.
 
-        The largest part would not do: every task takes one of ``pods``, so for small tasks the largest part is always
-        the same.
+        The largest part would not do as a measure: every task takes one of ``pods``, so for small tasks the largest
+        part is always the same.
         """
         asked = self._request > 0
         parts = self._problem.requests[self._problem.shape[cls]][asked] / self._request[asked]

@@ -170,7 +170,7 @@ def _preference_verdicts(
 
 
 def _replace_answer(assessed: RoundAssessment, position: int, answer: Assessment) -> RoundAssessment:
-    """Return the assessment of one shape with ``answer`` in place of the answer of the model at ``position``."""
+    """Return the assessment of one shape with ``answer`` in place of the answer of the model at index ``position``."""
     assessments = list(assessed.assessments)
     assessments[position] = answer
     static = assessed.static[0]

@@ -1,9 +1,9 @@
 """Finds the constraints that keep a gang from being placed as a whole, although each machine could take its tasks.
 
 Each constraint between its tasks, and each resource that they request, is dropped in turn, then several of them
-together. Each time the gang is tried again beside what the round has placed. The quota that the gang draws on is
-dropped before all of these. This is done only for few and small gangs of a round; no constraint is named for all other
-gangs.
+together. After each change, the gang is tried again in what the round has left. The quota that the gang draws on is
+dropped before all other constraints. Only few and small gangs of a round are examined; for all other gangs, messages
+name no constraint.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class GangConstraints:
             (some for some in (constraints, asked, every) if not alone and self._fits(gang, members, some)),
             (),
         )
-        for each in together:  # leave out constraints that need not be dropped
+        for each in together:  # Leave out those constraints that need not be dropped.
             rest = [other for other in together if other != each]
             if self._fits(gang, members, rest):
                 together = rest
@@ -104,7 +104,7 @@ class GangConstraints:
         return self._is_placed(problem, gang)
 
     def _find_quota(self, members: Int64) -> str:
-        """Return words for the quotas on which the members draw, "" if they draw on none."""
+        """Return a message's words for the quotas on which the members draw, "" if they draw on none."""
         quotas = self.problem.quotas
         if quotas is None:
             return ""

@@ -25,9 +25,9 @@ def add_kept(cluster: Cluster, beside: Int64, least: int | None, free: Int64) ->
 def refuse_kept_room(cluster: Cluster, tasks: Sequence[int], job: str, free: Int64) -> list[MachineRefusal]:
     """Return the refusals of machines that equal ``tasks`` (rows) may not use because of capacity kept for other jobs.
 
-    ``job``: the tasks' job, by which machines are open or closed to them; ``free``: int64[M, K], what is free for them
-    if nothing is kept. Of several gangs on a machine the first is named, and a gang is named only if all tasks are in
-    its namespace. If there are very many gangs, only those with the most machines are named.
+    ``job``: the tasks' job, for which some machines are open or closed; ``free``: int64[M, K], what is free for the
+    tasks if nothing is kept. Of several gangs on a machine the first is named, and a gang is named only if all tasks
+    are in its namespace. If there are very many gangs, only those with the most machines are named.
     """
     cls, priority = int(cluster.tasks.cls[tasks[0]]), int(cluster.tasks.priority[tasks[0]])
     kept = cluster.restarts.sum_kept(cluster.tasks, cluster.machines, priority, {job})

@@ -119,9 +119,9 @@ def find_open(context: RoundContext, uids: Sequence[str], machines: Sequence[str
 def iter_broken_rules(context: RoundContext) -> Iterator[BrokenRule]:
     """Yield each bound task whose machine the rules of its class refuse, ordered by class and then by arrival.
 
-    This happens because labels, taints and volumes change after tasks have been placed, and because other schedulers
-    place tasks by other rules. Rules that keep tasks from coming but not from staying (``NodeRule.binds_running``) do
-    not count.
+    A machine may refuse a bound task because labels, taints and volumes change after tasks have been placed, and
+    because other schedulers place tasks by other rules. Rules that keep tasks from coming but not from staying
+    (``NodeRule.binds_running``) do not count.
     """
     cluster, tasks = context.cluster, context.cluster.tasks
     bound = tasks.in_state(TaskPhase.BOUND)
@@ -129,7 +129,7 @@ def iter_broken_rules(context: RoundContext) -> Iterator[BrokenRule]:
     for cls in np.unique(tasks.cls[bound]).tolist():
         found = cluster.classes.rows[cls]
         if cluster.classes.shapes[found.shape].invalid:
-            continue  # its specification is invalid on any machine
+            continue  # The class is invalid on any machine, so no rule of one machine is broken.
         row = context.static_rows.get(found.shape)
         members = bound[tasks.cls[bound] == cls]
         code = row.code[tasks.machine[members]]

@@ -44,10 +44,11 @@ def pending_reasons(
 ) -> tuple[Int64, list[Unscheduled]]:
     """Return rows of the round's tasks that stay pending, and the messages that have changed.
 
-    If too many classes have found no place, the last ones are left out: the next round tries them again. ``shortages``:
-    by gang, why a group with rules found no place. Reasons describe the machines after the round's placements. If a
-    task had a place when the round began, its message also says which tasks took the place. If events during the round
-    have opened a machine to a class, the class gets no message: the next round tries it again.
+    If too many classes have found no place, the last ones are left out: the next round tries them again.
+    ``shortages``: by gang, why a group with rules found no place. Reasons describe the machines after the round's
+    placements. If a task had a place when the round began, its message also says which tasks took the place. If
+    events during the round have opened a machine to a class, the class gets no message, because the next round tries
+    it again.
     """
     cluster, tasks = context.cluster, context.cluster.tasks
     if not context.configuration.options.tells_why:
@@ -115,7 +116,7 @@ def _gang_prefix(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
 def _still_pending(cluster: Cluster, snapshot: Snapshot) -> dict[int, Int64]:
     """Return the members of each class of the snapshot that are still pending, and have not been replaced or changed.
 
-    Classes without such members are left out.
+    The result leaves out classes without such members.
     """
     then, left = snapshot.tasks, _find_still_pending(cluster, snapshot)
     cls = np.searchsorted(snapshot.first, left, side="right") - 1

@@ -18,14 +18,14 @@ from firmament.core.state.tasks import TaskPhase
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_VICTIMS = "No preemption victims found for incoming pod"
 IN_VAIN = " no new claims to deallocate, preemption: "
-"""Text after all other reasons: kube-scheduler looks for devices to take back, then for victims."""
+"""Text after all other reasons of a message: kube-scheduler looks for devices to take back, then for victims."""
 MOST_NAMED = 3
-"""Most tasks that a message names; it gives only the number of the others."""
+"""Most tasks that a message names; of all further tasks, it gives only the number."""
 NEVER = f"{IN_VAIN}not eligible due to preemptionPolicy=Never."
 
 
 def explain_origins(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
-    """Return a sentence about tasks that a class (index in the problem) must not evict now, "" if there are none."""
+    """Return a sentence about tasks that a class (index in the problem) must not evict now, "" if it may evict all."""
     preemption = snapshot.preemption
     by_place = None if preemption is None else preemption.origins.get(index)
     if preemption is None or not by_place:

@@ -1,6 +1,7 @@
 """Finds places for a few tasks that prefer to be apart from other tasks of their group.
 
-If nothing else changes, the best places of the tasks of one class can be computed exactly (`best_counts`).
+If nothing but these tasks and their group changes, the best places of the tasks of one class can be computed exactly
+(`best_counts`).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Neighbours:
 
 
 def find_best_place(units: Int32, near: Neighbours) -> int | None:
-    """Return the machine on which one task costs least, or None if it fits nowhere.
+    """Return the machine on which one task costs least, or None if the task fits nowhere.
 
     ``units``: int32[M], cost on each machine, `CLOSED` where the task does not fit. Among equally cheap machines, the
     result is the one that ``best_counts`` finds.
@@ -67,8 +68,8 @@ def find_best_places(
 ) -> tuple[Int64, Int64] | None:
     """Return machines on which ``tasks`` tasks cost least in total, and how many go to each; None if not all fit.
 
-    ``describe`` returns for machines (rows, ascending) by how much each task raises the cost of the next one there, and
-    how many tasks fit.
+    ``describe`` takes machines (rows, ascending) and returns by how much each task raises the cost of the next one
+    there, and how many tasks fit.
     """
     rows = np.flatnonzero(units < CLOSED)
     none = np.zeros(len(rows), dtype=np.int64)

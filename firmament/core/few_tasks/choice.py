@@ -46,7 +46,7 @@ class MachineChoice:
         return self._charged + round(self._nearby)
 
     def add(self, kind: AlikeTasks, units: Int32, near: Neighbours | None) -> bool:
-        """Choose machines for tasks of a kind; return False if there are none, or if other kinds have them.
+        """Choose machines for tasks of a kind; return False if no machine fits, or if other kinds have those that do.
 
         ``near``: the running tasks of the kind's group; ``units``: int32[M], the cost of one task, in hundredths of a
         point, if no other task is added there in the round.
@@ -73,7 +73,10 @@ class MachineChoice:
         return True
 
     def _add_apart(self, kind: AlikeTasks, units: Int32, near: Neighbours) -> bool:
-        """Choose machines for tasks that prefer to be apart; return False if there are none that no other kind has."""
+        """Choose machines for tasks that prefer to be apart.
+
+        Return False if all suitable machines belong to other kinds.
+        """
         count = len(kind.tasks)
         if count == 1:
             best = find_best_place(units, near)
@@ -110,7 +113,7 @@ class MachineChoice:
         return np.concatenate([below, tied.take(at, mode="wrap")])
 
     def _describe(self, shape: int, rows: Int64) -> tuple[Int64, Int64]:
-        """Return by how much a task raises the next one's cost on ``rows`` (ascending), and how many tasks fit."""
+        """Return by how much a task of a shape raises the next one's cost on ``rows`` (ascending), and how many fit."""
         cluster = self._context.cluster
         shapes, counts = list(self._counts), np.array(list(self._counts.values()), dtype=np.int64)
         columns = select_columns(cluster, rows, self._scarce, self._now)

@@ -1,8 +1,8 @@
 """Caches from round to round what one task of each shape costs on each machine, without other tasks of the round.
 
-Between two rounds of a few tasks hardly any machine changes. So the costs of a shape are computed once for all
-machines, and later only for machines that have changed. A shape's preferences (labels, taints, images) are also scored
-once, until machines or their images change.
+Between two rounds of a few tasks hardly any machine changes. The costs of a shape are therefore computed once for all
+machines, and later only for machines that have changed. A shape's preferences (labels, taints, images) are also
+scored once, until machines or their images change.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_CHANGED = 4
 
 @dataclass(slots=True)
 class ShapeCosts:
-    """What one task of a shape costs on each machine if no other is placed there in the round, and where it may go.
+    """What one task of a shape costs on each machine if no other task is added there in the round, and where it may go.
 
     Callers of ``FirstCosts.get`` must not change this object.
     """
@@ -47,9 +47,9 @@ class ShapeCosts:
     allowed: Bool
     """bool[M], machines that the rules allow."""
     refused: Bool | None
-    """bool[M], machines that cost models refuse; None if they refuse none."""
+    """bool[M], machines that cost models refuse; None if models refuse no machine."""
     preferred: SoftCost | None
-    """Cost of the shape's own preferences, None if it has none."""
+    """Cost of the shape's own preferences; None if it has no preferences."""
     listed: tuple[int, int]
     """Change counters of images and storage when the preferences were scored."""
     mark: int
@@ -65,7 +65,7 @@ class FirstCosts:
     """Costs of one task without crowding, by shape, for the `MOST_SHAPES` shapes used last.
 
     The costs are valid only while all models promise to answer machine by machine and no use is reported. The caller
-    ensures both.
+    makes sure of both conditions.
     """
 
     def __init__(self, least_machines: int = LEAST_MACHINES) -> None:
@@ -119,7 +119,7 @@ class FirstCosts:
     def get(
         self, context: RoundContext, shape: int, scarce: tuple[int, ...], now: float
     ) -> ShapeCosts | None:
-        """Return what one task of a shape costs on each machine, if no other task is added there in the round, or None.
+        """Return what one task of a shape costs on each machine if no other task is added there in the round, or None.
 
         The result is None if a model does not answer machine by machine, or if preferences are scaled by what models
         refuse.
@@ -142,12 +142,12 @@ class FirstCosts:
         kept.mark = mark
         self._kept[shape] = kept
         if len(self._kept) > MOST_SHAPES:
-            del self._kept[next(iter(self._kept))]  # the least recently used shape
+            del self._kept[next(iter(self._kept))]  # drops the least recently used shape
         return kept
 
 
 def _without_costs(context: RoundContext, shape: int, mark: int) -> ShapeCosts:
-    """Return a shape's entry as it is before models have been asked about any machine."""
+    """Return a shape's entry without costs: the state before models have been asked about any machine."""
     machines = context.cluster.machines
     allowed = context.static_rows.get(shape).feasible
     preferred, listed = _score(context, shape, allowed)

@@ -1,11 +1,11 @@
 """Places a few plain tasks without a network, if the result is certainly optimal.
 
-The tasks of one shape are equal, and on each machine the next task costs at least as much as the one before. So it is
-optimal for the shape alone to give each task in turn to the machine where it costs least. This is also optimal for
-tasks of one class that prefer to be apart from their group (``apart``). If no two of these kinds want the same machine,
-all these optima hold together, since other tasks only make a machine more expensive. If anything else matters (rules
-between tasks, gangs, reservations, limits that tasks share, reports of use, tasks that find no place), the round uses
-the network.
+The tasks of one shape are equal, and on each machine the next task costs at least as much as the one before. For the
+shape alone, it is therefore optimal to give each task in turn to the machine where it costs least. This is also
+optimal for tasks of one class that prefer to be apart from their group (``apart``). If no two of these kinds of tasks
+want the same machine, the optima of all kinds hold together, since other tasks only make a machine more expensive. If
+any other fact matters (rules between tasks, gangs, reservations, limits that tasks share, reports of use, tasks that
+find no place), the round uses the network.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ Up to the same number of tasks, networks contain only the machines that are need
 class PlacedDirectly:
     """Tasks and their machines (rows, int64[N] each), placed without a network.
 
-    ``version``, ``of_machines``: the cluster's version, and its number of machines, at that time; ``units``: cost of
-    the tasks in hundredths of a point; ``classes``: number of their classes, by class, priority and spread group.
+    ``version``, ``of_machines``: the cluster's version and number of machines when the tasks were placed; ``units``:
+    cost of the tasks in hundredths of a point; ``classes``: number of the tasks' classes, by class, priority and
+    spread group.
     """
 
     tasks: Int64
@@ -50,7 +51,7 @@ class PlacedDirectly:
 def place_directly(
     context: RoundContext, admitted: AdmittedTasks, costs: FirstCosts, now: float
 ) -> PlacedDirectly | None:
-    """Place all ``admitted`` tasks without a network, or return None if they need one."""
+    """Place all ``admitted`` tasks without a network, or return None if they need a network."""
     if not _is_plain(context, admitted):
         return None
     cluster, waiting, tasks = context.cluster, admitted.waiting, context.cluster.tasks

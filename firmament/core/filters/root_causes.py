@@ -89,7 +89,10 @@ class RootCauses:
         return curable[self.code]
 
     def list_causes(self, machine: int) -> tuple[Cause, ...]:
-        """Return the reasons for which one machine is refused, without repeated words; empty if it is not refused."""
+        """Return the reasons for which one machine is refused, without repeated words.
+
+        Empty if the machine is not refused.
+        """
         if self.code[machine] < 0:
             return ()
         root = self.refusals[self.code[machine]].cause

@@ -65,7 +65,7 @@ def static_row(machines: MachineTable, shape: TaskClass, rules: NodeRules) -> St
         row = StaticRow(np.ones(count, dtype=np.bool_), np.full(count, -1, dtype=np.int16), ())
         why = Cause(StatedReason(shape.invalid, Stage.NAMED))
         return row.add_refusals(np.ones(count, dtype=np.bool_), why)
-    # Each taint is a refusal of its own, so there may be hundreds.
+    # Each taint gives a refusal of its own, so there may be hundreds of refusals.
     told = rules.lasting_refusals(machines, shape)
     first = np.full(count, -1, dtype=np.int16)
     for index in range(len(told) - 1, -1, -1):
@@ -119,7 +119,7 @@ class StaticRows:
         self._rows = {shape: row for shape, row in renumbered if shape >= 0}
 
     def keep_only(self, shapes: set[int]) -> None:
-        """Drop the rows of all other shapes, so that memory follows the waiting tasks."""
+        """Drop the rows of all shapes but ``shapes``, so that the memory used follows the waiting tasks."""
         for shape in self._rows.keys() - shapes:
             del self._rows[shape]
         self._shared = {self._key(shape): row for shape, row in self._rows.items()}
@@ -140,7 +140,8 @@ def verdict(
 ) -> RootCauses:
     """Return why machines refuse a class: for each machine, the first refusal.
 
-    The order is that of kube-scheduler's filters, then ``others`` (models, limits, groups, reservations).
+    The refusals come in the order of kube-scheduler's filters; ``others`` (models, limits, groups, reservations) come
+    last.
 
     ``cls``: row of the class. ``static``: the lasting refusals of its shape. ``free``: int64[M, K], what machines
     have left for its tasks. ``rules``: rules in which the class has number ``index``. ``refusals``: those of

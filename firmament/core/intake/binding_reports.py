@@ -31,8 +31,8 @@ class BindingOutcomes:
 
         An accepted binding binds its task. A refused task waits again, with back-off if it may be retried.
 
-        A refused task that must not be retried stays unschedulable until an event about it arrives. Some reports are
-        ignored: those about unknown tasks, about tasks that are bound already, and about a machine that the task is
+        A refused task that must not be retried stays unschedulable until an event about it arrives. The function
+        ignores reports about unknown tasks, about tasks that are bound already, and about a machine that the task is
         no longer assigned to. A refusal may arrive after the task has been seen running.
         """
         cluster, tasks = self.cluster, self.cluster.tasks

@@ -35,7 +35,7 @@ class ClusterEvents(NamedTuple):
     slices: list[RecordUpserted]
     """Events for slices of devices."""
     placed: list[TasksBound]
-    """Events for tasks on machines, one task in each; tasks with a binding in progress count as bound."""
+    """Events for tasks on machines, one task in each event; tasks with a binding in progress count as bound."""
     waiting: list[TasksSubmitted]
     """Events for tasks that wait, in order of arrival; equal tasks share an event."""
 

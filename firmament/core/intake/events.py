@@ -1,7 +1,7 @@
 """Applies a driver's events to a cluster.
 
-A batch of events is checked as a whole first, so that an invalid event in it changes nothing. New tasks are added as
-columns of arrays, however many events bring them. A driver that starts sends tens of thousands of events with one
+A batch of events is first checked as a whole, so that an invalid event in it changes nothing. New tasks are added as
+columns of arrays, however many events bring them. When a driver starts, it sends tens of thousands of events with one
 task each, so as much as possible is done for many tasks at once.
 """
 
@@ -73,7 +73,8 @@ def apply_events(cluster: Cluster, events: Sequence[Event], now: float) -> None:
     intake.flush()
     if not all(isinstance(event, (MachineSampled, TaskSampled)) for event in events):
         cluster.version += (
-            # Reports of use do not count, as no rule considers them, so the decisions of an open round stand.
+            # Reports of use do not count as changes, as no rule considers them, so the decisions of an open round
+            # stay valid.
             1
         )
 
@@ -105,8 +106,8 @@ def _apply(cluster: Cluster, event: Event) -> None:
             cluster.drop_record(kind, name)
 
 
-# --- Checks before any event is applied. Each event must be valid after those before it. The cluster must stay within
-# its limits, so that no driver uses up the memory of all.
+# --- Checks before any event is applied. Each event of a batch must be valid after the events before it. The cluster
+# must stay within its limits, so that no driver uses up the memory of all drivers.
 
 
 def validate(events: Sequence[Event], known: ClassTable) -> bool:
@@ -171,7 +172,7 @@ class TooLargeClusterError(InvalidEventError):
 def check_size(cluster: Cluster, events: Sequence[Event], limits: SizeLimits) -> None:
     """Raise ``TooLargeClusterError`` if ``events`` would make the cluster too large in any respect.
 
-    Removals in the same batch do not count: what a batch removes makes space only from the next batch on.
+    Removals in the batch itself do not count: what a batch removes makes space only from the next batch on.
     """
     kinds = Counter(map(type, events))
     if kinds[MachineUpserted]:
@@ -222,13 +223,13 @@ def _apply_singly(
         intake.flush()
         if isinstance(event, TasksBound):
             _bind(cluster, task, cls, event, index, now)
-        # Tasks in other states keep their machine and description.
+        # Bound and assumed tasks keep their machine and description.
         elif cluster.tasks.state[task] == TaskPhase.PENDING:
             describe(cluster, task, cls, event, index)
 
 
 def select_task(event: TaskEvent, index: int) -> TaskEvent:
-    """Return the part of an event that is about one of its tasks."""
+    """Return the part of an event about several tasks that is about one of them."""
     if len(event.uids) == 1:
         return event
     columns = ("created",) if isinstance(event, TasksSubmitted) else ("assigned", "initialized", "created")
@@ -239,7 +240,7 @@ def select_task(event: TaskEvent, index: int) -> TaskEvent:
 
 
 def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, now: float) -> None:
-    """Bind a task: a task that is assumed there only changes its state; any other comes to its machine."""
+    """Bind a task: if it is assumed on the machine, only its state changes; otherwise it comes to the machine."""
     if cluster.where(task) == event.machine and cluster.tasks.cls[task] == cls:
         if not event.assumed:
             transitions.find_bound(cluster, task, now)
@@ -247,7 +248,7 @@ def _bind(cluster: Cluster, task: int, cls: int, event: TasksBound, index: int, 
         enlist(cluster, task, event.job)
     else:
         enlist(cluster, task, event.job)
-        waiting.activate_members(cluster, event.job)  # The gang may now need one task less.
+        waiting.activate_members(cluster, event.job)  # The gang may now need one waiting task less.
         transitions.arrive_bound(cluster, task, cls, event.machine, now)
         if event.assumed:
             transitions.await_bindings(cluster, np.array([task], dtype=np.int64))
@@ -266,9 +267,9 @@ def _define_job(cluster: Cluster, job: Job) -> None:
 class TaskIntake:
     """Collects events about unknown tasks, and adds these tasks to the cluster in batches.
 
-    The cluster is afterwards as if each event had been applied alone, in order. Code that applies another event, or
-    reads a task that may be among the collected ones, calls ``flush`` first. ``now``: the cluster's time.
-    ``distinct``: no task is in two of the events.
+    The cluster is afterwards as if each event had been applied alone, in order. Before code applies another event, or
+    reads a task that may be among the collected ones, it calls ``flush``. ``now``: the cluster's time. ``distinct``:
+    no task is in two of the events.
     """
 
     def __init__(self, cluster: Cluster, now: float, *, distinct: bool) -> None:

@@ -13,8 +13,7 @@ is therefore estimated beforehand, by class (see ``class_work``), and limited:
 
 Light tasks therefore wait for at most one round of heavy tasks, whose work is limited, even if they arrive while it
 runs. Nothing starves: namespaces with heavy tasks take turns. Within a namespace, one round of heavy tasks begins
-with the most important tasks, and the next round with the tasks put off longest. Gangs are not split; too large ones
-are refused.
+with the most important tasks, the next with the tasks put off longest. Gangs are not split; too large ones are refused.
 """
 
 from __future__ import annotations
@@ -147,8 +146,7 @@ class Budgets:
     def _at_most(self, counts: Int64) -> tuple[int, int]:
         """Return upper bounds on the looks that ``counts`` tasks of each class take if all terms select all classes.
 
-        The first bound is for ordinary classes; the second bound is for expensive classes, and for classes that may
-        become expensive.
+        The first bound is for ordinary classes; the second, for classes that are or may become expensive.
         """
         work, present = self._work, counts > 0
         machines = max(1, len(self._cluster.machines))
@@ -158,8 +156,7 @@ class Budgets:
         ordinary = int(found[~dear & ~plain].sum())
         alike = int(found[plain].sum())
         if not self._waited:
-            # A class of many plain ones takes less than one look at each machine, so plain classes are counted
-            # together.
+            # Many plain classes take less than one look at each machine per class, so they are counted together.
             alike = min(alike, int(np.count_nonzero(plain & present)) * PLAIN_LOOKS // machines)
         return ordinary + alike, int(found[dear].sum()) + pairs // machines
 
@@ -266,8 +263,7 @@ class Budgets:
         prefix = names[0][: names[0].find("/") + 1]
         if prefix and all(map(methodcaller("startswith", prefix), names)):
             return True
-        # No task's name states a namespace, so the namespaces of the classes count.
-        if "/" not in "".join(names):
+        if "/" not in "".join(names):  # No task's name states a namespace: the namespaces of classes count.
             waiting = waiting[_first_of_each(tasks.cls[waiting])]
         elif all(map(methodcaller("count", "/"), names)):
             return False

@@ -47,19 +47,20 @@ class FlowClass:
     """A class in the flow of a round, described for people."""
 
     name: str
-    """Name of one of the class's tasks; the task's uid if the name is not known."""
+    """Name of one of the class's tasks; the task's uid if its name is not known."""
     job: str
     """Id of its job."""
     namespace: str
-    """Namespace of its tasks."""
+    """Namespace of the class's tasks."""
     priority: int
-    """Priority of its tasks."""
+    """Priority of the class's tasks."""
     tasks: int
-    """Number of its tasks that took part in the round."""
+    """Number of the class's tasks that took part in the round."""
     placed: int
     """Number of its tasks that the round placed."""
     price: float | None
-    """How many points less the round would have cost with one task less of the class.
+    """How many points less the round would have cost if one task of the class fewer had waited.
+
     None if the flow had no prices.
     """
     requests: tuple[tuple[str, int], ...]
@@ -81,9 +82,9 @@ class RoundFlow:
     machines: Sequence[str]
     """Names of the machines."""
     machine_price: Float64
-    """float64[M], points that one more task's place on the machine would have saved."""
+    """float64[M], points that one more place on the machine would have saved."""
     machine_room: Int64
-    """int64[M], how many more tasks of the round's mean request fit on each machine afterwards."""
+    """int64[M], how many more tasks of the round's mean request fit on each machine after the round."""
     machine_saturated: Bool
     """bool[M], machines that some waiting task could use, but on which none of these tasks fits."""
     classes: tuple[FlowClass, ...]
@@ -140,7 +141,7 @@ def first_tasks(snapshot: Snapshot) -> list[str]:
 
 
 def class_words(cluster: Cluster, uids: Sequence[str]) -> list[ClassWords]:
-    """Return the names of the classes of these tasks; for a task that is gone, its uid."""
+    """Return the names of these tasks' classes; a task that is gone is named by its uid."""
     tasks, classes = cluster.tasks, cluster.classes.rows
     words = []
     for uid in uids:
@@ -262,7 +263,7 @@ def _by_class(problem: PlacementProblem, placed: Assignments) -> Assignments:
 
 
 def _uids(snapshot: Snapshot, placed: Assignments) -> list[str]:
-    """Return the uids of the tasks of all entries in turn: the first members of each class (``commit.placements``)."""
+    """Return the uids of the tasks of each entry in turn: the first members of each class (``commit.placements``)."""
     taken = placed.count_per_class(len(snapshot.members))
     return [
         uid

@@ -32,10 +32,10 @@ def find_kept_back(
 ) -> dict[int, Reasons]:
     """Return how many machines refuse one more task of each class that has waiting tasks after the round, by reason.
 
-    The function puts the most important reason first. This is the reason of most machines that were open when the round
-    began. If no machine was open, it is the reason of most machines that refused least, see ``_nearest``. ``static``:
-    what refuses a shape besides a lack of capacity. If there are very many classes, only those with most waiting tasks
-    are examined.
+    The function puts the most important reason first. The result is the reason of most machines that were open when
+    the round began. If no machine was open, the result is the reason of most of those machines that refused least,
+    see ``_nearest``. ``static``: what refuses a shape besides a lack of capacity. If there are very many classes,
+    only the classes with most waiting tasks are examined.
     """
     waiting = problem.counts.sum(axis=1) - placed.count_per_class(problem.classes)
     if not waiting.any():
@@ -54,7 +54,7 @@ def find_kept_back(
 
 
 def _causes(board: Board, cls: int, others: Sequence[MachineRefusal], resources: Sequence[str]) -> RootCauses:
-    """Return why each machine refuses one more task of a class on a board."""
+    """Return for a board why each machine refuses one more task of a class."""
     problem = board.problem
     lacking = find_refusals_by_resource(
         board.residual.free.T, problem.requests[int(problem.shape[cls])], resources

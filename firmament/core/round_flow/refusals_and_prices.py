@@ -1,4 +1,4 @@
-"""Tells what refused a round's classes when it began, what capacity is left for waiting tasks, and what it is worth."""
+"""Tells what refused a round's classes, which capacity is left for waiting tasks, and what that capacity is worth."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def find_gates(
 ) -> dict[int, ShapeGate]:
     """Return how many machines refuse each shape, and how many are open, for the shapes with most tasks.
 
-    ``static`` returns where a shape is refused for other reasons than a lack of capacity; None: all such refusals count
-    as one reason.
+    ``static`` returns where a shape is refused for reasons other than a lack of capacity; if it is None, all of these
+    refusals count as one reason.
     """
     refusals = static or (
         lambda shape: [MachineRefusal(Cause(StatedReason(BY_RULES)), ~problem.feasible[shape])]
@@ -61,8 +61,8 @@ def find_gates(
 def limit_to_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementProblem:
     """Return ``problem`` without the pairs of a shape and a machine that is too small for the shape even when empty.
 
-    So a further place on such a machine has no value for tasks of this shape. ``capacity``: int64[M, K], total capacity
-    of the machines.
+    A further place on such a machine therefore has no value for tasks of this shape. ``capacity``: int64[M, K], total
+    capacity of the machines.
     """
     feasible = problem.feasible.copy()
     for column, amounts in enumerate(problem.requests.T):
@@ -71,9 +71,10 @@ def limit_to_capacity(problem: PlacementProblem, capacity: Int64) -> PlacementPr
 
 
 def find_saturated(problem: PlacementProblem, placed: Assignments) -> tuple[Bool, Int64]:
-    """Return which machines some waiting task may use although no such task fits there: bool[M].
+    """Return which machines some waiting task may use although no waiting task that may use them fits there: bool[M].
 
-    Also returns int64[M]: how many more tasks of the round's mean request fit on each machine, by resources alone.
+    The function also returns int64[M]: how many more tasks of the round's mean request fit on each machine, by
+    resources alone.
     """
     residual = Residual(problem)
     residual.book_assignments(placed)
@@ -100,16 +101,16 @@ def largest_shapes(problem: PlacementProblem, counts: Int64) -> Int64:
 
 # --- The value of places in a round, by the prices of the round's first flow (see ``node_prices``).
 #
-# Both figures are derivatives of the flow's cost (Ahuja, Magnanti, Orlin: Network Flows, 9.4). One task less of a class
-# saves the least valid price of the class's node. One more place on a machine saves the most that any task which is
-# elsewhere, or waits, gains by moving there.
+# Both figures are derivatives of the flow's cost (Ahuja, Magnanti, Orlin: Network Flows, 9.4). If one task of a class
+# fewer waits, the flow's cost falls by the least valid price of the class's node. One more place on a machine saves
+# the most that any task which is elsewhere, or waits, gains by moving there.
 
 
 class PlacePrices(NamedTuple):
-    """What a task less, or a place more, would save, in points.
+    """Savings in points: what the round would cost less with one task fewer, or with one place more.
 
-    ``cls``: float64[C], saving by one task less of a class, NaN if the flow does not contain the class; ``machine``:
-    float64[M], saving by one more place on a machine.
+    ``cls``: float64[C], saving if one task of the class fewer waits, NaN if the flow does not contain the class;
+    ``machine``: float64[M], saving by one more place on the machine.
     """
 
     cls: Float64

@@ -78,7 +78,7 @@ class _ModelFigures:
 
 
 def _gather_model_figures(assessed: RoundAssessment, models: Sequence[WeightedModel]) -> _ModelFigures:
-    """Add up the units of models that charge the same on every machine; keep the other models' own figures."""
+    """Add up the units of those models that charge the same on every machine; keep the figures of the other models."""
     shapes, machines = assessed.batch.count, assessed.machines.count
     constant = np.zeros(shapes)
     varying = []
@@ -129,8 +129,10 @@ ROUNDING = 1e-6
 SHORT = (np.dtype(np.int8), np.dtype(np.int16))
 
 WORTH_LINES = 2**12
-"""If there are fewer units than this, they are added up directly, in less time than finding the linear functions
-takes; the result is equal."""
+"""Fewer units than this are added up directly, which takes less time than finding the linear functions.
+
+The result is equal.
+"""
 
 IN_CACHE = 2**16
 """How many units are written together, so that they and their inputs stay in a core's cache."""

@@ -1,7 +1,7 @@
 """Caches rows over machines from round to round: models' answers, and the costs computed from them.
 
-If a model is ``per_machine``, what it says about a shape on a machine is valid until the machine changes. So a round
-asks a ``per_machine`` model only about machines that have changed, and about shapes without cached rows.
+If a model is ``per_machine``, what it says about a shape on a machine is valid until the machine changes. A round
+therefore asks a ``per_machine`` model only about machines that have changed, and about shapes without cached rows.
 `round_assessment` and `arc_costs` ask models only about what the cache lacks. The present module decides what is
 cached, for how long, and which cached rows a round may use.
 """
@@ -26,7 +26,7 @@ LEAST_MACHINES = 256
 """Below this number of machines, asking about all of them costs no more than finding out which have changed."""
 
 ASKING = 20_000
-"""What asking a model at all costs, as a number of (shape, machine) pairs that it could judge instead."""
+"""What asking a model costs even if it judges nothing, in (shape, machine) pairs that it could judge instead."""
 
 COPYING = 1 / 6
 SORTING_IN = 1 / 2
@@ -71,7 +71,7 @@ class Generation:
 
 
 Sources = tuple[tuple[Generation, Int64, Int64], ...]
-"""Where cached rows are: a generation, its rows, and for which indices in the round's batch they are."""
+"""Where cached rows are: a generation, its rows, and the indices in the round's batch to which they belong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ class Recall:
     """The cached rows for the shapes of a round.
 
     ``known``: int64[A], indices in the round's batch of shapes with rows in ``sources``; these rows are valid except
-    on the machines ``changed`` (int64[C], ascending). ``fresh``: int64[B], the other indices. ``mark``: the change
-    mark of rows that are computed now.
+    on the machines ``changed`` (int64[C], ascending). ``fresh``: int64[B], the indices of shapes without cached rows.
+    ``mark``: the change mark of rows that are computed now.
     """
 
     shapes: tuple[int, ...]
@@ -148,7 +148,7 @@ class KeptRows:
         marks = [of[shape].mark for shape in shapes if shape in of]
         oldest = _oldest_worth(marks, len(shapes), stamps, self._asking)
         if oldest is None:
-            oldest = mark  # No cached row is younger than ``mark``.
+            oldest = mark  # All cached rows are at least as old as ``mark``.
         position = {shape: place for place, shape in enumerate(shapes)}
         sources = []
         is_known = np.zeros(len(shapes), dtype=np.bool_)
@@ -211,8 +211,8 @@ class _Watch:
     ) -> bool:
         """Mark machines whose answers may have changed by themselves; return False if all answers may have changed.
 
-        The marked machines are those whose reports have expired, or now show another part of the tasks. All answers
-        may have changed in four cases: a record that a model reads has changed, the names of resources have changed,
+        Those machines are marked whose reports have expired, or now show another part of the tasks. All answers may
+        have changed in four cases: a record that a model reads has changed, the names of resources have changed,
         other resources are scarce, or the clock was set back.
         """
         facts = (
@@ -275,7 +275,7 @@ def take_over(
         whole[places] = stand_in
         return
     width = min(whole.shape[1], kept.shape[1])
-    # Copying all rows at once would copy them twice.
+    # Copying all rows in one step would make an additional copy of them.
     for place, row in zip(places.tolist(), rows.tolist(), strict=True):
         whole[place, :width] = kept[row, :width]
 

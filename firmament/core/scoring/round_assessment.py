@@ -1,6 +1,7 @@
 """Asks rules and models about a round's shapes, as far as answers are not cached, and combines the answers.
 
-The result consists of one filter, one column for crowding, and all joint rows. `arc_costs` computes the costs.
+The round's assessment consists of one filter, one column for crowding, and all joint rows. `arc_costs` computes the
+costs.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class RoundAssessment:
     assessments: tuple[Assessment, ...]
     """The answers of the models, in the order of the models."""
     preferred: tuple[SoftCost | None, ...]
-    """The cost by each shape's own preferences; None: it has none."""
+    """The cost by each shape's own preferences; None if the shape has no preferences."""
 
     def feasible(self) -> Bool:
         """Return which machines each shape may use: bool[S, M], read-only if all shapes have the same machines."""
@@ -89,7 +90,8 @@ class RoundAssessment:
     def find_held(self) -> Bool | None:
         """Return bool[S, M]: machines that refuse a shape only because of what tasks there hold in a ledger.
 
-        Evictions may make the held machines acceptable. None if no model says so of any machine.
+        Evictions may make the held machines acceptable. The result is None if no model refuses any machine for this
+        reason.
         """
         if not any(each.room_after_eviction is not None for each in self.assessments) or not self.rules:
             return None
@@ -106,7 +108,8 @@ class RoundAssessment:
     def find_occupied(self) -> Bool | None:
         """Return bool[S, M]: machines that refuse a shape only because tasks there use up a joint row.
 
-        Evictions may make the occupied machines acceptable. None if no model says so of any machine.
+        Evictions may make the occupied machines acceptable. The result is None if no model refuses any machine for
+        this reason.
         """
         if all(each.occupied is None for each in self.assessments) or not self.rules:
             return None
@@ -136,16 +139,16 @@ def worth_keeping(
 
 
 def holds(model: CostModel, answer: Assessment, machines: int) -> bool:
-    """Return whether an answer about ``machines`` machines is valid for each of them until it changes."""
+    """Return whether a model's answer about ``machines`` machines is valid for each until that machine changes."""
     return model.promises.per_machine and answer.is_by_machine(machines)
 
 
 def _ask(
     model: CostModel, number: int, columns: MachineColumns, batch: ShapeBatch, recall: Recall
 ) -> Assessment:
-    """Return what the model with index ``number`` would say if it were asked about everything.
+    """Return what the model with index ``number`` would answer if it were asked about all shapes and machines.
 
-    The result includes only those of its notes that answer the questions actually asked.
+    Of a model's notes, the result includes only those that answer the questions actually asked.
     """
     kept = [answer for source in recall.sources if (answer := source[0].answers[number]) is not None]
     if not kept or len(kept) < len(recall.sources):
@@ -166,10 +169,10 @@ def _ask(
 
 @dataclass(frozen=True, slots=True)
 class _KeptAndNewAnswers:
-    """What a model said in earlier rounds (``kept``, one answer per source), and what it was asked in this round.
+    """What a model answered in earlier rounds (``kept``, one answer per source), and its new answers in this round.
 
-    ``fresh``: about new shapes on all machines. ``changed``: about known shapes on changed machines. None: the model
-    was not asked.
+    ``fresh``: about new shapes on all machines. ``changed``: about known shapes on changed machines. None for either:
+    the model was not asked.
     """
 
     kept: Sequence[Assessment]

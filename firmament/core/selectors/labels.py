@@ -2,7 +2,7 @@
 
 A column is built when its key is first used, and updated from then on, so matching a selector over ten thousand
 machines takes a few array operations. The column is dropped with the last machine that has the key, and numbers of
-values that no machine has any more are reused. So memory follows the labels that machines have now.
+values that no machine has any more are reused. The memory used therefore follows the labels that machines have now.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class CodedColumn(Codes[Value]):
         if row >= len(self.codes):
             self.fit(row + 1)
         former = int(self.codes[row])
-        self.codes[row] = self.join(value)  # The new value comes first, as it may equal the former one.
+        self.codes[row] = self.join(value)  # The new value is added first, as it may equal the former one.
         self.leave(former)
 
     def fit(self, rows: int) -> None:
@@ -170,12 +170,12 @@ class LabelIndex:
     def expect(self, keys: Collection[str]) -> None:
         """Announce keys that selectors will use.
 
-        The columns of these keys are then built with the rows, and not in the first round.
+        Columns of the expected keys are then built together with the rows, and not in the first round.
         """
         self._expected = frozenset(keys)
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
-        """Set the labels of a row; ``row`` may be the next new one."""
+        """Set the labels of a machine (row); ``row`` may be the next new one."""
         for key in self._expected:
             if key in labels and key not in self._columns:
                 self._columns[key] = LabelColumn([known.get(key) for known in self._labels])
@@ -199,7 +199,10 @@ class LabelIndex:
             column.set(last, None)
 
     def column(self, key: str) -> LabelColumn:
-        """Return the column of a key, built if needed; one empty column serves all keys that no machine has."""
+        """Return the column of a key, which is built if needed.
+
+        One empty column serves all keys that no machine has.
+        """
         column = self._columns.get(key)
         if column is not None:
             return column
@@ -286,7 +289,7 @@ def _requirement(requirement: Requirement, column: LabelColumn, count: int) -> B
 def list_named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str, ...] | None:
     """Return the machine names, or label values, to which ``terms`` restrict a task; None if they require more.
 
-    With the key `NAME_FIELD`, such terms are a DaemonSet pod's affinity (matchFields: metadata.name In [node]); with
+    With the key `NAME_FIELD`, these terms are a DaemonSet pod's affinity (matchFields: metadata.name In [node]); with
     `HOSTNAME`, a local volume's. Machines to which terms restrict a task (a pin) are no part of its shape, so that a
     thousand such tasks share one row over machines.
     """

@@ -39,7 +39,7 @@ class _Lists(Generic[Entry, Column]):
             self._replace(row, former, entries)
 
     def _replace(self, row: int, former: tuple[Entry, ...], entries: tuple[Entry, ...]) -> None:  # noqa: ARG002
-        """Update the derived data: this method drops them, so that they are derived anew."""
+        """Update the derived data: this method drops them, and later calls derive them anew."""
         self._columns.clear()
 
     def remove(self, last: int, row: int) -> None:

@@ -89,9 +89,8 @@ class Cluster:
         constraining_models: tuple[ConstrainingModel, ...] = (),
         record_bytes: int = 2**20,
     ) -> None:
-        """``needs``: what models need.
-
-        ``constraining_models``: models with constraints between tasks. ``record_bytes``: maximum bytes of one record.
+        """``needs``: what models need. ``constraining_models``: models with constraints between tasks.
+        ``record_bytes``: maximum bytes of one record.
         """
         self.resources = ResourceIndex()
         self.machines = MachineTable(self.resources)
@@ -156,10 +155,7 @@ class Cluster:
             self.dirty.everywhere |= kind in self.needs.records
 
     def _claim_changed(self, name: str) -> None:
-        """Store a changed claim of devices.
-
-        Tasks may now fit where the claim held devices, or because the claim is known now.
-        """
+        """Store a changed claim of devices; tasks may now fit where it held devices, or because it is known."""
         known = self.devices.known_claims.get(name)
         freed = self.devices.keep_claim(name, self.records.payloads.get(DEVICE_CLAIM_RECORD, {}).get(name))
         for machine in freed:
@@ -394,8 +390,7 @@ class Cluster:
         for task in np.flatnonzero(tasks.machine == row).tolist():
             tasks.machine[task] = -1
             self._keep_aside(task, name)
-        # A domain (machines with equal labels) may no longer exist once its last machine is removed.
-        self.dirty.domains_changed = True
+        self.dirty.domains_changed = True  # A domain (value of a label) may have lost its last machine.
         moved = self.machines.remove(row)
         if moved >= 0:
             tasks.machine[tasks.machine == moved] = row

@@ -44,7 +44,7 @@ class SampleHistory:
         """Add a sample of a row; ``usage``: float64[K]."""
         self._fit(row + 1)
         newest = int(self._newest[row])
-        # The slots form a ring: index -1 is the slot before slot 0.
+        # Slots form a ring: index -1 is the slot before slot 0.
         last, before = self._time[row, newest], self._time[row, newest - 1]
         replaces = math.isnan(last) or last - before < SPACING
         slot = newest if replaces else (newest + 1) % SLOTS
@@ -61,7 +61,7 @@ class SampleHistory:
 
         The result is NaN for rows without samples, and for unknown kinds. A percentile is the smallest sample that at
         least that share of all samples does not exceed (nearest rank); the deviation is that of the population. Only
-        rows that have changed since the last call are computed.
+        the rows of machines that have changed since the last call are computed.
         """
         if kind not in STATISTICS or len(rows) == 0:
             return np.full((len(rows), len(self._resources)), np.nan)

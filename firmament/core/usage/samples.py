@@ -1,8 +1,8 @@
 """Keeps the measured use of machines and tasks: the last report of each, and a history where reports lack statistics.
 
 A report about a machine also contains the use of its tasks. A report gets a number (*stamp*), which the figures of
-its tasks share. A task's figures are valid while their stamp is that of its machine. So a new report, a move, or a
-new machine of the same name makes a task's old figures invalid.
+its tasks share. A task's figures are valid while their stamp is that of its machine. A new report, a move, or a new
+machine of the same name therefore makes a task's old figures invalid.
 """
 
 from __future__ import annotations
@@ -176,13 +176,15 @@ class MachineSamples:
         return self._less(found)
 
     def _less(self, figures: Float64) -> Float64:
-        """Return figures minus the amounts that are left out, at least 0; NaN stays NaN."""
+        """Return figures minus the amounts of tasks that are left out, at least 0; NaN stays NaN."""
         return figures if self._aside is None else np.maximum(figures - self._aside[: len(figures)], 0.0)
 
     # --- changes of the table --------------------------------------------------------------------------------------
 
     def record(self, row: int, sample: MachineSampled, *, history: bool) -> int:
-        """Store a report about a machine (row) unless a later one is stored; return its stamp, 0 if not stored.
+        """Store a report about a machine (row) unless a later one is stored.
+
+        Return the report's stamp, 0 if it was not stored.
 
         ``history``: also store the report in the history, if its source has no statistics.
         """
@@ -243,8 +245,8 @@ class MachineSamples:
     def _put_windows(self, row: int, sample: MachineSampled) -> None:
         """Store the figures of a report over periods.
 
-        If there are `MOST_WINDOWS` periods already, a new period replaces one for which no machine has figures, if
-        there is one.
+        If the store has `MOST_WINDOWS` periods already, a new period replaces one for which no machine has figures,
+        if any.
         """
         for table in self._windows.values():
             table.clear(row)

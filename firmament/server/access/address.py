@@ -41,7 +41,7 @@ def parse_address(option: str, text: str, *, any_port: bool = True) -> ListenAdd
 def check_free(address: ListenAddress) -> None:
     """Raise ``AddressError`` unless the server can listen on the address.
 
-    gRPC's own error would only say, on several lines, that binding failed.
+    gRPC's own error would say, on several lines, only that binding failed.
     """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:

@@ -65,7 +65,7 @@ def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
     """Return credentials from the files; each new connection uses the files' present content.
 
     Clients must show a certificate of the authority. Raise ``TlsError`` if the files cannot be read now. If the
-    certificate files cannot be read later on, the solver logs this, and keeps using the former content.
+    certificate files cannot be read later on, the solver logs this, and continues with their former content.
     """
     first = files.read()
     return grpc.dynamic_ssl_server_credentials(

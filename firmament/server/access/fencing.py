@@ -15,7 +15,7 @@ AHEAD_SECONDS = 3600.0
 class Fencing:
     """Decides by fencing numbers which driver may take over. ``wall``, ``monotonic``: functions that return the time.
 
-    ``number``: the fencing number of the attached driver, or of the last one.
+    ``number``: the fencing number of the attached driver; if none is attached, of the last one.
 
     The number protects the attached driver from an older driver that has not noticed its successor. If no driver is
     attached, no protection is needed: an outdated driver uses the same API server, which refuses a second binding.

@@ -34,7 +34,7 @@ def server_options(
         ("grpc.max_receive_message_length", message_bytes),
         ("grpc.max_send_message_length", MESSAGE_BYTES),
         ("grpc.compression_enabled_algorithms_bitset", _IDENTITY),
-        # If the port could be shared, a second server would take half of the sessions.
+        # If servers could share the port, a second server would take half of the sessions.
         ("grpc.so_reuseport", 0),
         ("grpc.server_handshake_timeout_ms", round(hello_seconds * 1000)),
         ("grpc.max_connection_idle_ms", _IDLE_MS),

@@ -19,8 +19,9 @@ at once.
 """
 
 WORTH_WAITING = 3
-"""If tasks arrive steadily, a round waits for this many times the last round's seconds, but at most for the window. A
-round that takes a millisecond gains nothing by waiting for twenty.
+"""If messages arrive steadily, a round waits for this many times the last round's seconds, at most for the window.
+
+A round that takes a millisecond gains nothing by waiting for twenty.
 """
 
 
@@ -30,10 +31,10 @@ class BatchingWindow:
     A burst is a sequence of messages with hardly a pause between them. When a burst is over, the round need not wait.
     After a small message that follows a silence, the round begins at once: if the message begins a burst, the other
     messages are collected while the round runs. A message that comes less than a window after other events is assumed
-    to be part of a steady stream. So waiting for the next message of the stream is worth it. In such a stream, the
-    round waits for a whole window from the change that brought work, so that rounds are no more frequent than that.
-    If rounds are short, the window is short too (``WORTH_WAITING``). All times are seconds on one monotonic clock of
-    the caller.
+    to be part of a steady stream. Waiting for the next message of a steady stream is therefore worth it. In a steady
+    stream, the round waits for a whole window from the change that brought work, so that rounds are no more frequent
+    than that. If rounds are short, the window is short too (``WORTH_WAITING``). All times are seconds on one
+    monotonic clock of the caller.
     """
 
     def __init__(self, seconds: float, quiet_seconds: float = QUIET_SECONDS) -> None:
@@ -51,7 +52,7 @@ class BatchingWindow:
         self._round_seconds: float | None = None
 
     def note_look(self) -> None:
-        """Record that the caller checks now whether there is work: earlier changes need no further check."""
+        """Record that the caller checks now whether rounds have work: earlier changes need no further check."""
         self._since, self._noted = self._noted, None
 
     def restart(self, now: float) -> None:
@@ -118,8 +119,8 @@ class BatchingWindow:
     def spare(self, now: float) -> float:
         """Return for how many seconds a round that is due may wait while the driver carries out earlier placements.
 
-        Each round has fixed costs, and decides about more tasks the later it begins. Placements of an early round
-        would only wait behind the earlier ones.
+        Each round has fixed costs, and decides about more tasks the later it begins. The driver would carry out the
+        placements of an earlier round only after those that it already has.
         """
         pace = min(PACE * (self._round_seconds or 0.0), LONGEST_PACE_SECONDS)
         return max(0.0, self._round_began + pace - now)

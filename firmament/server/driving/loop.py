@@ -42,8 +42,8 @@ _COARSE = 0.0005
 """Below this number of seconds, a wait is a busy loop, because an event loop's time-outs are rounded up to whole
 milliseconds.
 
-During longer waits the loop sleeps, though it then wakes up to half a millisecond late. A busy loop of a whole
-millisecond would cost a tenth of a round of one task.
+During longer waits the loop sleeps; it may then wake up half a millisecond late. A busy loop of a whole millisecond
+would use a tenth of the time that a round of one task takes.
 """
 
 
@@ -75,7 +75,7 @@ class RoundRunner:
         return None if result is None else self._finish(cluster, result, started)
 
     def run_here(self, cluster: ServedCluster) -> EncodedRound | None:
-        """Run a round in the caller's thread; return the same as ``run``."""
+        """Run a round in the caller's thread; return what ``run`` returns."""
         started = self._clock()
         try:
             result = cluster.run_round()
@@ -181,9 +181,8 @@ class DriverLoop:
                 if result is None:
                     self._outbox.release(for_long=True)
                     result = await self._runner.run(self._cluster)
-            except (
-                NoStateError
-            ):  # Another driver has just taken over: this is no fault, and the loop is about to end.
+            except NoStateError:
+                # Another driver has just taken over the cluster: this is no fault, and the loop is about to end.
                 self._outbox.release(for_long=True)
                 await self._wait(self._wake, _IDLE_PAUSE)
                 continue
@@ -196,12 +195,11 @@ class DriverLoop:
             if result is None:
                 continue
             self._outbox.put(result.acknowledge(self._outbox.take_held()).message())
-            await asyncio.sleep(
-                0
-            )  # The pause lets the result be sent before a thread that looks for more work takes the lock.
+            # This pause lets the result be sent before a thread that looks for more work takes the lock.
+            await asyncio.sleep(0)
             if not result.deltas and not result.put_off:
-                # The core itself backs off for unschedulable tasks; if it ever asked for rounds that do nothing, this
-                # pause would prevent a busy loop. An event ends the pause.
+                # The core backs off for unschedulable tasks by itself. If it ever asked for rounds that do nothing,
+                # this pause would prevent a busy loop. An event ends this pause.
                 await self._wait(self._wake, _IDLE_PAUSE)
 
     def _note_failure(self, error: Exception) -> float:

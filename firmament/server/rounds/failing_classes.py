@@ -38,9 +38,9 @@ class FailingRounds:
     def note_failure(self, scheduler: Scheduler, error: Exception) -> int:
         """Count a failed round; return how many classes were set aside because of it.
 
-        The search takes place at the second failure, the fourth, the eighth and so on. No class is set aside in three
-        cases: the solver itself fails, the failure does not occur with a single class alone, or it occurs with every
-        class. As in rounds, the lock is not held while a trial is solved.
+        The search runs at the second failure, the fourth, the eighth and so on. No class is set aside in three cases:
+        the solver itself fails, the failure does not occur with a single class alone, or it occurs with every class.
+        As in rounds, the lock is not held while a trial is solved.
         """
         self._failures += 1
         if self._failures < 2 or self._failures & (self._failures - 1) or isinstance(error, SolverError):

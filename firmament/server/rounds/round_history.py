@@ -1,7 +1,8 @@
-"""Keeps the last rounds of a cluster for questions: figures of each, and the last one's snapshot and flow.
+"""Keeps the last rounds of a cluster for questions: the figures of each round, and snapshot and flow of the last one.
 
-A flow is described from the snapshot of its round, when somebody asks. Small snapshots are always kept until the next
-round. Large ones are kept only while questions come, because they take more memory than everything else.
+A flow is described from the snapshot of its round, but only when somebody asks for it. Small snapshots are always
+kept until the next round. Large ones are kept only while questions come, because they take more memory than
+everything else.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ class RoundHistory:
         self._asked = -INTEREST_SECONDS
 
     def is_watched(self) -> bool:
-        """Return whether somebody has recently asked for a flow; large snapshots are kept only then."""
+        """Return whether somebody has recently asked for a flow; the history keeps large snapshots only then."""
         return self._timer() - self._asked < INTEREST_SECONDS
 
     def add_figures(self, result: RoundResult) -> RoundSummary:
-        """Add the figures of a round, and return them; the last recorded flow stays."""
+        """Add the figures of a round, and return them; the last recorded flow remains."""
         summary = RoundSummary(result.round, self._clock(), result.stats, _evictions(result))
         self._rounds.append(summary)
         return summary
@@ -72,7 +73,7 @@ class RoundHistory:
 
 
 def _evictions(result: RoundResult) -> int:
-    # The round has nothing but placements, of which there may be a hundred thousand.
+    # Large rounds have nothing but placements, of which there may be a hundred thousand.
     if len(result.deltas) == result.stats.placed:
         return 0
     return sum(each.kind is DeltaKind.PREEMPT and not each.withdrawn for each in result.deltas)

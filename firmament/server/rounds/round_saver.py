@@ -1,4 +1,4 @@
-"""Saves rounds from a thread of its own, so that no round waits.
+"""Saves rounds in a thread of its own, so that no round waits for the disk.
 
 Each round gets a numbered folder, and the oldest folders are removed.
 """
@@ -37,7 +37,7 @@ class SavedRoundsFolderError(OSError):
 class SavedRoundsFolder:
     """Writes rounds into one folder, from one thread. Numbers continue those of an earlier process.
 
-    A round appears all at once: its files are written to another folder, which is then renamed.
+    A round's folder appears complete: its files are written to another folder, which is then renamed.
     """
 
     def __init__(self, path: Path, keep: int) -> None:
