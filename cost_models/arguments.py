@@ -13,7 +13,10 @@ Choice = TypeVar("Choice", bound=str)
 
 
 class Arguments:
-    """Reads the ``args`` of one model: each by name with its default; ``finish`` then refuses all others."""
+    """Reads the ``args`` of one model, each by name with its default.
+
+    ``finish`` then refuses arguments that were not read.
+    """
 
     def __init__(self, model: str, given: Mapping[str, Any]) -> None:
         self._model = model

@@ -5,12 +5,12 @@
     def test_my_model():
         check_model(MyModel(threshold=80))
 
-``CHECKS`` are the single checks, for parametrised tests. Each takes a model and the inputs to try it on, and raises
-``AssertionError`` naming the model, the input and what is wrong. Models that read records should pass inputs with
-valid ones of their own (``more``): the standard inputs have only unknown and malformed records.
+``CHECKS`` are the single checks, for parametrised tests. Each check takes a model and the inputs to try it on, and
+raises ``AssertionError`` naming the model, the input and what is wrong. Models that read records should pass inputs
+with valid ones of their own (``more``): the standard inputs have only unknown and malformed records.
 
-``check_fuller_is_not_cheaper`` and ``check_crowding_follows_requests`` hold for load-spreading models; others are
-free to behave otherwise, so they are not among ``CHECKS``.
+``check_fuller_is_not_cheaper`` and ``check_crowding_follows_requests`` hold for load-spreading models; other models
+are free to behave otherwise, so the two are not among ``CHECKS``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from cost_models.registry import list_available
 def check_model(model: CostModel, more: Sequence[Case] = (), *, registered: bool = True) -> None:
     """Run every check on the standard inputs and on ``more``; raises ``AssertionError`` at the first that fails.
 
-    ``registered``: the model is one that a package installs; not so a class in a notebook.
+    ``registered``: whether a package installs the model; a class in a notebook is not registered.
     """
     check_declaration(model)
     if registered:

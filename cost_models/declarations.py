@@ -25,18 +25,19 @@ FORMER: Mapping[str, str] = {
     "constraint_keys": "needs = Needs(kind_labels=...) and promises = Promises(constraints=True)",
     "plans_groups": "promises = Promises(groups=True)",
 }
-"""Attributes that said the same before there were ``needs`` and ``promises``, besides ``uses_...``; and what does."""
+"""Attributes that older models used in place of ``needs`` and ``promises``, and what replaces them."""
 
 NEAR, VERY_NEAR = 0.83, 0.87
-"""How alike a name is to another one that may have been meant: where its value says so too, and by itself."""
+"""How alike a name must be to a declaration to count as a misspelling: if its value fits too, and otherwise."""
 
 _FIELDS = {each.name: (each.default, declared) for declared in (Needs, Promises) for each in fields(declared)}
 _KNOWN = {"assess", "crowding", "needs", "promises", *chain.from_iterable(METHODS.values())}
 
 
 def declaration_faults(model: CostModel) -> Iterator[str]:
-    """Yield what is wrong with ``name``, ``kind``, ``range``, ``needs`` and ``promises``, with methods, and with
-    attributes that look like declarations but are not read; a line each, without the model's name.
+    """Yield what is wrong with a model's declarations and methods; one line each, without the model's name.
+
+    Attributes that look like declarations but are not read are wrong, too.
     """
     name, kind, span = (getattr(model, each, None) for each in ("name", "kind", "range"))
     if not isinstance(name, str) or not name:

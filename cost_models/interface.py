@@ -5,8 +5,8 @@ answers with an `Assessment`: a filter, the native figure of placing one task of
 grows as a machine fills, and joint rows for whatever several tasks share. The scheduler maps native figures to points
 (0 best, 100 worst) through the model's declared `Range`, multiplies by the configured weight and builds the network.
 
-Models import all of it from here. It depends on numpy alone, so that a model can be written and tested without the
-scheduler.
+Models import all names of the interface from this module. The interface depends on numpy alone, so that a model can
+be written and tested without the scheduler.
 """
 
 from __future__ import annotations
@@ -98,9 +98,10 @@ class ModelArgumentError(ValueError):
 class CostModel(Protocol):
     """A base policy, or an overlay whose costs are added to those of the base policy.
 
-    A model is pure: equal inputs give equal answers, inputs are never written to, and it keeps no state between rounds
-    (history reaches it as records and samples). ``range`` declares the span of ``raw``, ``needs`` what the model reads,
-    ``promises`` what else holds of its answers. They are checked when the model is loaded, and never change.
+    A model is pure: equal inputs give equal answers, inputs are never written to, and the model keeps no state
+    between rounds (history reaches it as records and samples). ``range`` declares the span of ``raw``, ``needs`` what
+    the model reads, ``promises`` what else holds of its answers. These declarations are checked when the model is
+    loaded, and never change.
     """
 
     name: str
@@ -128,8 +129,9 @@ class CostModel(Protocol):
 
 
 class BaseModel:
-    """A base class for models: it declares no needs and no promises, and a task's cost on a machine does not grow as
-    the machine fills. ``needs`` that depend on arguments are set in the constructor.
+    """A base class for models without needs, promises and crowding (costs that grow as a machine fills).
+
+    ``needs`` that depend on arguments are set in the constructor.
     """
 
     kind: ClassVar[Kind]
@@ -147,8 +149,9 @@ class ExpiringModel(CostModel, Protocol):
     def lasts_until(self, machines: MachineColumns) -> Float64:
         """Return the time (seconds since the epoch) from which on the answer about a machine may change: float64[M].
 
-        Infinity: not before the machine changes. What it says of a machine depends on that machine and ``now`` alone.
-        The answer has to be the same up to then, so rather say too early than too late.
+        Infinity: not before the machine changes. The stated time may depend on the machine and on ``now`` alone. The
+        answer has to be the same up to that time, so a model should rather state a time that is too early than one
+        that is too late.
         """
         ...
 

@@ -1,10 +1,10 @@
 """The interface of cost models for pairs of tasks: costs, limits and amounts that depend on where both tasks are.
 
-An application's parts talk to each other. What that costs depends on the domains (a region and zone, say) of both
-ends, and on nothing else of the machines, except that two tasks on one machine cost nothing. A model that knows such
-pairs promises ``pairs``, has the methods of `PairModel` beside ``assess``, and needs the ``kind_labels`` that make a
-kind of tasks. Tasks that differ only in those labels still share a shape: a thousand small applications cost no dense
-rows.
+The parts of an application talk to each other. What their pair costs depends on the domains (a region and zone, say)
+of both tasks, and on nothing else of the machines, except that two tasks on one machine cost nothing. A model that
+knows such pairs promises ``pairs``, has the methods of `PairModel` in addition to ``assess``, and needs the
+``kind_labels`` that make a kind of tasks. Tasks that differ only in those labels still share a shape: a thousand
+small applications cost no dense rows.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class PairTerms:
     tasks on one machine keep every limit.
     """
     group: Int64
-    """int64[N], application of each kind, -1 for none; pairs are within one."""
+    """int64[N], the application of each kind, -1 for none; both tasks of a pair are in one application."""
     stage: Int64
-    """int64[N], place of the kind in its application's order; lower ones come first."""
+    """int64[N], position of the kind in its application's order; kinds with lower positions come first."""
     source: Int64
-    """int64[P], first kind of each pair; each of its tasks counts against each task of the second."""
+    """int64[P], first kind of each pair; each task of this kind counts against each task of the second kind."""
     target: Int64
     """int64[P], second kind of each pair."""
     limit: Float64
-    """float64[P], limit of ``rating``."""
+    """float64[P], the highest ``rating`` that a pair of tasks may have."""
     amount: Int64
     """int64[P], what a pair of tasks takes from the link between them."""
     link: Int64
@@ -49,8 +49,9 @@ class PairTerms:
     both_ways: bool = True
     """Whether a task is also charged for pairs in which it is the target."""
     strict: bool = False
-    """Whether no limit may be exceeded. Otherwise, of a task's own rated pairs with placed tasks, at most
-    half may exceed theirs.
+    """Whether no limit may be exceeded.
+
+    Otherwise, of a task's own rated pairs with placed tasks, at most half may exceed their limits.
     """
     bounded: bool = False
     """Whether links may not be overfilled."""
@@ -96,8 +97,9 @@ class PlacedKinds:
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """A model's verdict on one task, given the placed tasks. ``assessment``: of the one shape; ``details``: per
-    machine, a line for each of the task's pairs.
+    """A model's verdict on one task, given the placed tasks.
+
+    ``assessment``: the answer about the one shape; ``details``: per machine, a line for each of the task's pairs.
     """
 
     assessment: Assessment
@@ -107,17 +109,20 @@ class PairVerdict:
 class PairModel(CostModel, Protocol):
     """A cost model with costs of pairs; its ``assess`` charges nothing for them.
 
-    Tasks with equal ``needs.kind_labels`` are of one kind; those that have none of these labels are of no kind.
+    Tasks with equal ``needs.kind_labels`` are of one kind; tasks that have none of these labels are of no kind.
     """
 
     def pair_terms(self, machines: MachineColumns, kinds: Sequence[ShapeRow]) -> PairTerms | None:
-        """Return the dependencies between ``kinds``, whose ``labels`` are filled in; None if there are none."""
+        """Return the dependencies between ``kinds``, whose ``labels`` are filled in.
+
+        None if the kinds have no dependencies.
+        """
         ...
 
     def pair_verdict(
         self, machines: MachineColumns, terms: PairTerms | None, kind: int, placed: PlacedKinds
     ) -> PairVerdict:
-        """Judge all machines for one more task of a kind (-1: of none), as the model's upstream would."""
+        """Judge all machines for one more task of a kind (-1: of none), as the plugin that the model follows would."""
         ...
 
 

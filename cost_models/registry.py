@@ -1,10 +1,10 @@
 """Finds cost models by name among the installed packages.
 
-Models are published under the entry-point group ``firmament.cost_models``; a package of its own adds one by naming it
-there. The class behind an entry point has a class attribute ``kind`` ("policy" or "overlay") and a constructor that
-takes the configuration's ``args`` as keyword arguments and raises ``ModelArgumentError`` for bad ones. What a model
-declares of itself is checked when it is loaded; a class that cannot even be imported is as good as one that declares
-nonsense.
+Models are published under the entry-point group ``firmament.cost_models``; a package of its own adds a model by
+naming it in this group. The class behind an entry point has a class attribute ``kind`` ("policy" or "overlay"). Its
+constructor takes the configuration's ``args`` as keyword arguments, and raises ``ModelArgumentError`` for bad ones. A
+model's declarations are checked when the model is loaded; a class that cannot even be imported is treated like a
+class with wrong declarations.
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ class UnknownModelError(LookupError):
 
 
 def _list_installed() -> Mapping[str, EntryPoint]:
-    """Return entry points by name; of two with one name the one from the package first in the alphabet
-    counts.
+    """Return entry points by name.
+
+    Of two entry points with one name, the one from the package first in the alphabet counts.
     """
     return _find_entry_points(tuple((folder, _get_change_time(folder)) for folder in sys.path))
 
 
 def _get_change_time(folder: str) -> int:
-    """Return when something was last installed in a folder or removed from it, in nanoseconds; 0: never,
-    there is none.
+    """Return when a package was last installed in a folder or removed from it, in nanoseconds.
+
+    0 if the folder does not exist.
     """
     try:
         return Path(folder).stat().st_mtime_ns
@@ -60,8 +62,8 @@ def _find_entry_points(folders: tuple[tuple[str, int], ...]) -> Mapping[str, Ent
 def list_available(classes: Mapping[str, Any] = NONE) -> dict[str, Kind]:
     """Return names of all installed models and whether each is a base policy or an overlay, sorted by name.
 
-    A model that cannot be imported is left out, so that the others remain usable. ``classes``: of models that a program
-    brings along, by name; they come before installed ones, here and below.
+    A model that cannot be imported is left out, so that the others remain usable. ``classes``: models that a program
+    brings along, by name; in all functions of this module, they come before installed ones.
     """
     kinds: dict[str, Kind] = {}
     for name in sorted({*_list_installed(), *classes}):
@@ -103,7 +105,7 @@ def _check_kind(name: str, found: Any) -> Any:
 def reader_of(name: str, method: str) -> Any:
     """Return the static method by which the model called ``name`` reads what it has saved.
 
-    Raises ``UnknownModelError`` if no such model is installed or it has no such method, and the errors of
+    Raises ``UnknownModelError`` if no such model is installed or the model has no such method, and the errors of
     ``model_class``.
     """
     reader = getattr(model_class(name), method, None)
@@ -115,8 +117,8 @@ def reader_of(name: str, method: str) -> Any:
 def load_model(name: str, args: Mapping[str, Any], classes: Mapping[str, Any] = NONE) -> CostModel:
     """Construct the model called ``name`` with ``args``, and check what it declares of itself.
 
-    Raises ``UnknownModelError`` if nothing of that name is installed, ``ModelArgumentError`` if the model refuses an
-    argument (unknown arguments included), and ``ModelDeclarationError`` if it declares what cannot be.
+    Raises ``UnknownModelError`` if nothing with this name is installed, ``ModelArgumentError`` if the model refuses
+    an argument (also an unknown one), and ``ModelDeclarationError`` for wrong declarations.
     """
     factory = model_class(name, classes)
     takes = inspect.signature(factory).parameters

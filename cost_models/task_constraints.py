@@ -1,9 +1,10 @@
 """Constraints between tasks that a cost model adds to those of Kubernetes.
 
-Whether the places of other tasks allow one more task on a machine is asked in many places: when a flow is admitted, in
-waves, for gangs, when tasks are evicted, when a round is closed after events, and in explanations. A constraint answers
-all of them by one small protocol, `TaskConstraint`. A model that has one promises ``constraints``, has the methods of
-`ConstrainingModel`, and needs the ``kind_labels`` that matter. Tasks with equal values of those are of one *kind*.
+Whether the places of other tasks allow one more task on a machine is asked in many places: when a flow is admitted,
+in waves, for gangs, when tasks are evicted, when a round is closed after events, and in explanations. A constraint
+answers the question wherever it is asked by one small protocol, `TaskConstraint`. A model with a constraint promises
+``constraints``, has the methods of `ConstrainingModel`, and needs the ``kind_labels`` that matter. Tasks with equal
+values of these labels are of one *kind*.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ class MalformedConstraintError(MalformedArraysError):
 class TaskConstraint(Protocol):
     """Decides which machines (rows) may not take one more task of a kind because of where other tasks are.
 
-    What it says depends on which tasks have been added, not on their order; removing a task undoes adding it.
-    ``allows`` answers for one machine, ``refusals`` for all; they agree.
+    The answers depend on which tasks have been added, not on their order; removing a task undoes adding it.
+    ``allows`` answers for one machine, and ``refusals`` for all machines; the two agree.
     """
 
     def refusals(self, kind: int) -> Sequence[tuple[str, Bool]]:
@@ -61,8 +62,8 @@ class ConstrainingModel(CostModel, Protocol):
     ) -> TaskConstraint | None:
         """Return the constraint, with the tasks on machines; None if it restricts no task.
 
-        ``machines``: labels of each; ``kinds``: labels of each kind, those of ``needs.kind_labels`` alone; task i on a
-        machine is of ``kind[i]`` and on ``machine[i]``: int64[A].
+        ``machines``: labels of each machine; ``kinds``: labels of each kind, only those in ``needs.kind_labels``;
+        task i on a machine is of ``kind[i]`` and on ``machine[i]``: int64[A].
         """
         ...
 

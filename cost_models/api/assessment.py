@@ -20,8 +20,8 @@ PAIRWISE = ("raw", "feasible", "causes", "score")
 class Range:
     """The range of a model's native figure: ``best`` maps to 0 points, ``worst`` to 100.
 
-    ``best`` may lie above ``worst`` (scores). Figures outside are clipped if ``bounded``; a figure that has no upper
-    end (such as a network cost) declares ``bounded=False`` and may exceed 100 points.
+    ``best`` may lie above ``worst`` (scores). Figures outside the range are clipped if ``bounded``; a figure that has
+    no upper end (such as a network cost) declares ``bounded=False`` and may exceed 100 points.
     """
 
     best: float
@@ -44,8 +44,8 @@ class Range:
 class SparseArcs:
     """Figures for single (shape, machine) pairs, which replace those in ``Assessment.raw``.
 
-    ``shape``, ``machine``: int64[A]; ``raw``: float64[A]. For models that prefer a few machines and charge the same for
-    all others.
+    ``shape``, ``machine``: int64[A]; ``raw``: float64[A]. Sparse arcs are for models that prefer a few machines and
+    charge the same for all others.
     """
 
     shape: Int64
@@ -54,7 +54,10 @@ class SparseArcs:
 
 
 class ByTask(Protocol):
-    """Returns amounts of single tasks on machines; call it only while the cluster is as the model saw it."""
+    """Returns the amounts of single tasks on machines.
+
+    Call the function only while the cluster is as the model saw it.
+    """
 
     def amounts(self, places: Int64) -> Int64:
         """Return the amounts of the tasks at ``places`` (int64[V]) in ``Load.assigned``: int64[V]."""
@@ -68,8 +71,8 @@ class Returned:
     Each task that leaves gives back ``by_kind`` (int64[P], 0 or more) of its kind in ``MachineColumns.residents``, or
     the amount that ``by_task`` returns for its place in ``Load.assigned``; exactly one of the two is given. The first
     ``owed`` (int64[R], 0 or more) of what comes back only makes up for what tasks there use beyond the limit.
-    ``barred``: bool[S], shapes that the model's filter refuses as long as something is owed, even if they take nothing
-    themselves; None: no shape.
+    ``barred``: bool[S], shapes that the model's filter refuses as long as something is owed, even if they take
+    nothing themselves; None if no shape is barred.
     """
 
     owed: Int64
@@ -142,7 +145,7 @@ class Ledger(Protocol):
         """Record up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; return how many of them fitted:
         int64[A].
 
-        Entries are booked in order, and the tasks of an entry one after another. Machines may repeat.
+        Entries are booked in the given order, and the tasks of an entry one after another. Machines may repeat.
         """
         ...
 
@@ -167,8 +170,8 @@ class SavableLedger(Ledger, Protocol):
 
     ``model``: name of the entry point of the model that restores it. The model's class has a static method
     ``restore_ledger``, which takes the arrays with the numbers of shapes and machines, and raises ``KeyError`` for a
-    missing array and ``MalformedArraysError`` for one that makes no sense. In a round, ledgers without this work as
-    well.
+    missing array and ``MalformedArraysError`` for one that makes no sense. Rounds themselves also work with ledgers
+    that cannot be saved.
     """
 
     model: ClassVar[str]
@@ -217,14 +220,14 @@ class RoomAfterEviction(Protocol):
         """Return whether a machine certainly takes one task of a shape after ``tasks`` leave, if no others are placed
         there.
 
-        If it is true for some tasks, it is true for these and more.
+        If the answer is True for some tasks, it is True for these and more.
         """
         ...
 
 
 @runtime_checkable
 class SharedRoomAfterEviction(RoomAfterEviction, Protocol):
-    """A `RoomAfterEviction` that can answer for several tasks on one machine in one round."""
+    """A `RoomAfterEviction` that can answer for several tasks on one machine in the same round."""
 
     def concerns(self, shape: int) -> bool:
         """Return whether tasks of a shape take anything that the ledger accounts for."""
@@ -250,9 +253,9 @@ class Heights:
     """A native figure that is the sum of the sizes of a machine's tasks, so that it can be levelled.
 
     It is ``start`` (float64[M], counted from the model's best) before the round; each task of shape ``s`` on machine
-    ``m`` raises it by its size, ``amount[s] @ rate[:, m]``. ``rate``: float64[R, M]; ``amount``: float64[S, R]; all are
-    at least 0. For models whose ``growth`` is the size of the mean task, which is all that a flow can use; levelling
-    then exchanges tasks of different sizes.
+    ``m`` raises it by its size, ``amount[s] @ rate[:, m]``. ``rate``: float64[R, M]; ``amount``: float64[S, R]; all
+    are at least 0. Heights are for models whose ``growth`` is the size of the mean task, which is all that a flow can
+    use; levelling then exchanges tasks of different sizes.
     """
 
     start: Float64
@@ -276,24 +279,27 @@ class Assessment:
     joint: Sequence[JointRows] = ()
     """Limits on amounts that several tasks share."""
     occupied: Bool | None = None
-    """bool[S, M], machines that are refused only because of joint rows that their tasks use, and would give back;
-    None: no machine.
+    """bool[S, M], machines that are refused only because of joint rows that their tasks use, and would give back.
+
+    None if there are no such machines.
     """
     ledger: Ledger | None = None
     """Limits that joint rows cannot express."""
     room_after_eviction: RoomAfterEviction | None = None
     """How evictions change the ledger; None: nothing is evicted from machines on which the order of tasks counts."""
     score: Float64 | None = None
-    """float64[S, M], the 0..100 score of the model's upstream; None: it is ``100 - points``."""
+    """float64[S, M], the score from 0 to 100 of the model's upstream; None if the score is ``100 - points``."""
     growth: Float64 | None = None
-    """float64[M], the result of ``crowding`` for the batch's mean task, if it depends on more than a request;
-    None: ask ``crowding``.
+    """float64[M], the result of ``crowding`` for the batch's mean task, if it depends on more than a request.
+
+    None if the scheduler should call ``crowding``.
     """
     heights: Heights | None = None
     """How ``raw`` is a sum of the tasks' sizes, if it is and should be levelled."""
     notes: Sequence[str] = ()
-    """Bad input, one line each: the object, the field, the fault, and what was assumed instead. Each text is
-    logged once.
+    """Bad input, one line each: the object, the field, the fault, and what was assumed instead.
+
+    The scheduler logs each text once.
     """
     causes: NDArray[np.int16] | None = None
     """int16[S, M], the index in ``reasons`` of why a machine is refused; without meaning where feasible."""

@@ -1,4 +1,7 @@
-"""The inputs of cost models: shapes of tasks, and columns of machines with the tasks on them. Read-only."""
+"""The inputs of cost models, all read-only: shapes of tasks, and columns of machines with the tasks on them.
+
+Read-only.
+"""
 
 from __future__ import annotations
 
@@ -58,9 +61,9 @@ class ContainerRow:
 
 @dataclass(frozen=True, slots=True)
 class ShapeRow:
-    """The properties of one shape that a model may see besides its requests.
+    """The properties of one shape, besides its requests, that a model may see.
 
-    A field that no configured model needs is empty: tasks that differ only there share a shape.
+    A field that no configured model needs is empty: tasks that differ only in this field share a shape.
     """
 
     namespace: str = ""
@@ -70,7 +73,7 @@ class ShapeRow:
     annotations: Mapping[str, str] = field(default_factory=dict)
     """Annotations that some model needs."""
     containers: tuple[ContainerRow, ...] = ()
-    """Containers in their order."""
+    """The task's containers, in their order."""
     qos: str = ""
     """Guaranteed, Burstable or BestEffort; "" if unknown."""
     overhead: tuple[tuple[str, int], ...] = ()
@@ -88,8 +91,9 @@ class Residents:
     """The numbers of tasks that are on machines already, by machine and kind; read-only.
 
     ``count[i]`` tasks (at least 1) of kind ``kind[i]`` are on machine row ``machine[i]``: int64[R] each, ordered by
-    machine, then kind, no pair twice. ``kinds``: what may be seen of each kind; ``requests``: int64[len(kinds), K] per
-    task. Bound tasks count, and those that an earlier round placed; the tasks of this round do not.
+    machine, then kind, no pair twice. ``kinds``: what may be seen of each kind; ``requests``: int64[len(kinds), K]
+    per task. Residents are bound tasks, and tasks that an earlier round placed; tasks of the present round do not
+    count.
     """
 
     machine: Int64
@@ -101,7 +105,7 @@ class Residents:
     def sum_by_machine(self, amount: Float64, machines: int) -> Float64:
         """Return the sum of ``amount`` over the tasks of each machine: float64[machines].
 
-        ``amount``: float64[len(kinds)], of one task of each kind.
+        ``amount``: float64[len(kinds)], the amount of one task of each kind.
         """
         weights = amount[self.kind] * self.count
         return np.bincount(self.machine, weights=weights, minlength=machines).astype(np.float64)
@@ -118,25 +122,25 @@ class Residents:
 class Assigned:
     """The A tasks that are on machines already, one row each; read-only.
 
-    Tasks that earlier rounds placed count; those of this round do not.
+    Tasks that earlier rounds placed count; tasks of the present round do not.
     """
 
     machine: Int64
     """int64[A], row of the machine."""
     kind: Int64
-    """int64[A], row of ``kinds``."""
+    """int64[A], the kind of each task, as a row of ``kinds``."""
     time: Float64
-    """float64[A], when it got its machine, in seconds since the epoch; NaN if unknown."""
+    """float64[A], when the task got its machine, in seconds since the epoch; NaN if unknown."""
     initialized: Float64
-    """float64[A], when it was initialized, in seconds since the epoch; NaN if it is not, or if unknown."""
+    """float64[A], when the task was initialized, in seconds since the epoch; NaN if it is not, or if unknown."""
     reported: Bool
-    """bool[A], whether the machine's last report has figures of it."""
+    """bool[A], whether the machine's last report has figures of the task."""
     usage: Float64
-    """float64[A, K], reported use, 0 without figures."""
+    """float64[A, K], reported use of the task, 0 without figures."""
     prod: Bool
-    """bool[A], whether the report counts it as koord-prod, or does not say."""
+    """bool[A], whether the report counts the task as koord-prod, or does not say."""
     kinds: Sequence[ShapeRow]
-    """What a model may see of each kind."""
+    """The properties of each kind that a model may see."""
     requests: Int64
     """int64[len(kinds), K], requests per task."""
 
@@ -145,9 +149,10 @@ class Windows(Protocol):
     """Reported use over periods; may be called only within ``assess``."""
 
     def usage(self, kind: str, seconds: float) -> Float64:
-        """Return float64[M, K], use over the ``seconds`` up to the last report, NaN rows where there is none.
+        """Return float64[M, K], the use over the ``seconds`` up to the last report; rows without such figures are NaN.
 
-        ``kind``: avg, p50, p90, p95, p99 or std. ``seconds`` 0 stands for the longest period there is.
+        ``kind``: avg, p50, p90, p95, p99 or std. ``seconds`` 0 stands for the longest period of which there are
+        figures.
         """
         ...
 
@@ -156,9 +161,10 @@ class Windows(Protocol):
 class Load:
     """The reported use of machines and tasks, in addition to ``MachineColumns.usage``; read-only.
 
-    ``reported``: bool[M], there is a source of reports (whether or not it has figures: then ``usage`` is not NaN).
-    ``interval``: float64[M], seconds between its reports, 0 if not known. ``system``: float64[M, K], the part of the
-    use that is no task's, 0 if not known. ``total``: int64[M, K], what the hardware has, the system's part included.
+    ``reported``: bool[M], whether the machine has a source of reports (with or without figures: where ``usage`` is
+    not NaN, it has figures). ``interval``: float64[M], seconds between its reports, 0 if not known. ``system``:
+    float64[M, K], the part of the use that is no task's, 0 if not known. ``total``: int64[M, K], what the hardware
+    has, the system's part included.
     """
 
     reported: Bool
@@ -191,19 +197,19 @@ class Arrivals:
     machine: Int64
     """int64[A], row of the machine."""
     kind: Int64
-    """int64[A], row of ``kinds``."""
+    """int64[A], the kind of each task, as a row of ``kinds``."""
     task: Int64
-    """int64[A], row of ``uids``."""
+    """int64[A], each task, as a row of ``uids``."""
     after: Bool
     """bool[A], whether the task arrived after the last of its machine's records."""
     displacing: Bool
-    """bool[A], whether others had to leave for the task; until it is bound, ``after`` is true for it."""
+    """bool[A], whether other tasks had to leave for the task; until it is bound, ``after`` is true for it."""
     time: Float64
-    """float64[A], when it got its machine, in seconds since the epoch; NaN if unknown."""
+    """float64[A], when the task got its machine, in seconds since the epoch; NaN if unknown."""
     uids: Sequence[str]
     """Ids of tasks."""
     kinds: Kinds
-    """What a model may see of each kind."""
+    """The properties of each kind that a model may see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +238,9 @@ class MachineColumns:
     usage: Float64
     """float64[M, K], the last measured use, NaN without one."""
     usage_time: Float64
-    """float64[M], when it was measured, in seconds since the epoch; NaN without one."""
+    """float64[M], when the last use was measured, in seconds since the epoch; NaN without a measurement."""
     records: Mapping[str, Mapping[str, bytes]]
-    """Typed records by kind and name, as models ask for them."""
+    """Typed records by kind and name; models name the kinds that they need."""
     now: float
     """Seconds since the epoch."""
     residents: Residents | None = None
@@ -246,13 +252,14 @@ class MachineColumns:
     unseen: Int64 | None = None
     """int64[M, K], requests of tasks that came after the last report, so that ``usage`` cannot show them."""
     unstated: Int64 | None = None
-    """int64[M, K], assumed need of tasks beyond their requests, because some of their containers state none;
-    None for none. ``free``, which decides what fits, does not contain it.
+    """int64[M, K], assumed need of tasks beyond their requests, because some containers request none; None for none.
+
+    ``free``, which decides what fits, does not contain it.
     """
     scarce: tuple[int, ...] = ()
     """Columns of extended resources that few machines offer (see ``scarce_resources``)."""
     devices: DeviceColumns | None = None
-    """Devices of the drivers that models name; None: no model does, or there are none."""
+    """Devices of the drivers that models name; None if no model names drivers, or if there are no devices."""
 
     @property
     def count(self) -> int:
@@ -260,8 +267,9 @@ class MachineColumns:
         return len(self.names)
 
     def get_requested(self, column: int) -> Int64:
-        """Return what tasks request of a resource, or are assumed to need of it: int64[M]. It may exceed the
-        capacity.
+        """Return what tasks request of a resource, or are assumed to need of it: int64[M].
+
+        The sum may exceed the capacity.
         """
         taken = self.capacity[:, column] - self.free[:, column]
         return taken if self.unstated is None else taken + self.unstated[:, column]
@@ -276,7 +284,7 @@ class MachineColumns:
     def select(self, rows: Int64) -> MachineColumns:
         """Return the columns of the machines in ``rows`` (int64[C], ascending), without ``load`` and ``arrivals``.
 
-        It is what models that are ``per_machine`` are asked about.
+        Models that are ``per_machine`` are asked about such selections.
         """
         chosen = rows.tolist()
         return replace(
@@ -309,16 +317,18 @@ class ShapeBatch:
     rows: Sequence[ShapeRow]
     """The other properties of each shape that a model may see."""
     allowed: Sequence[Bool] | None = None
-    """Per shape bool[M], the machines that rules other than the models' leave open to it, whether or not there is room;
-    None: all.
+    """Per shape bool[M], machines that rules other than the models' leave open to it, whether or not they have room.
+
+    None: all machines.
     """
     unstated: Int64 | None = None
-    """int64[S, K], what a task is assumed to need beyond its requests; None: nothing."""
+    """int64[S, K], what a task is assumed to need beyond its requests; None if no task needs more."""
     devices: DeviceDemand | None = None
-    """The devices that a task takes of those that models judge; None: nothing."""
+    """The devices that a task takes of those that models judge; None if it takes none."""
     typical: ShapeBatch | None = None
-    """The shapes of which the cluster has most tasks, waiting and on machines, so many ``counts``; None unless a model
-    needs them.
+    """The shapes of which the cluster has most tasks, waiting or on machines, with their ``counts``.
+
+    None unless a model needs them.
     """
 
     @property

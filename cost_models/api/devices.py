@@ -11,7 +11,7 @@ from cost_models.api.arrays import Float64, Int64
 class DeviceColumns:
     """The free shares of the devices of M machines; read-only.
 
-    Devices are of N kinds; a machine has devices of one kind, else those of the kind that comes first there.
+    Devices are of N kinds; all devices of a machine that count are of one kind, that of the first device.
     """
 
     kind: Int64
@@ -19,10 +19,10 @@ class DeviceColumns:
     free: Float64
     """float64[M, G], the share of each device that is free, 0 to 1, in the drivers' order; 0 where there is none.
 
-    Of a device with several capacities it is the least share of them.
+    If a device has several capacities, the least of their free shares counts.
     """
     count: Int64
-    """int64[M], how many devices there are."""
+    """int64[M], how many devices each machine has."""
 
     def select(self, rows: Int64) -> DeviceColumns:
         """Return the columns of the machines in ``rows`` (int64[C])."""
@@ -36,8 +36,9 @@ class DeviceDemand:
     count: Int64
     """int64[S, N], how many devices; 0: none."""
     share: Float64
-    """float64[S, N], which share of each of them, above 0 to 1; infinite where the kind does not serve the shape; 0 for
-    shapes that take none.
+    """float64[S, N], which share of each device a task takes, above 0 to 1.
+
+    Infinite where the kind does not serve the shape; 0 for shapes that take no devices.
     """
 
     def select(self, shapes: Int64) -> DeviceDemand:

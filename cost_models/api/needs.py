@@ -1,4 +1,4 @@
-"""The declarations of a cost model: which facts it needs, and what it promises about its answers."""
+"""The declarations of a cost model: which facts the model needs, and what it promises about its answers."""
 
 from __future__ import annotations
 
@@ -50,13 +50,16 @@ class Needs(_Declared):
     labels: tuple[str, ...] = ()
     """Labels of tasks."""
     kind_labels: tuple[str, ...] = ()
-    """Labels by which a model divides tasks into kinds, for pairs and constraints. They divide no shapes."""
+    """Labels by which a model divides tasks into kinds, for pairs and constraints.
+
+    Tasks of one shape may differ in these labels.
+    """
     annotations: tuple[str, ...] = ()
     """Annotations of tasks, in addition to those that begin with ``firmament.io/``."""
     namespaces: bool = False
     """Namespaces of tasks."""
     programs: bool = False
-    """The job's name as annotation ``firmament.io/program``, for tasks without one."""
+    """Whether the job's name is added as annotation ``firmament.io/program`` to tasks that have none."""
     containers: bool = False
     """Requests of each container, and the overhead."""
     qos: bool = False
@@ -78,13 +81,14 @@ class Needs(_Declared):
     records: tuple[str, ...] = ()
     """Kinds of typed records."""
     arrivals: tuple[str, ...] = ()
-    """Kinds of records about the machine of their name; the model learns which tasks have come to the machine since
-    such a record.
+    """Kinds of records that are about the machine they are named after.
+
+    The model learns which tasks have come to the machine since such a record.
     """
     devices: tuple[str, ...] = ()
     """Drivers of the devices that the model looks at."""
     typical: bool = False
-    """Which shapes the cluster has most tasks of."""
+    """Whether the model needs the shapes of which the cluster has most tasks."""
 
     @classmethod
     def merge(cls, every: Iterable[Needs]) -> Needs:
@@ -120,14 +124,14 @@ class Promises(_Declared):
       the records that the model needs;
     * that shape's request, row and ``allowed`` on that machine;
 
-    and so from no other machine, from no other shape, from no count of waiting tasks, nor from ``now``; and the answer
-    has neither sparse arcs, joint rows, a ledger nor a growth, and the same reasons each time. The scheduler then keeps
-    answers between rounds, and asks about changed machines and new shapes alone, by ``MachineColumns.select`` and
+    and so depend on no other machine, no other shape, no count of waiting tasks, nor on ``now``; and the answer has
+    no sparse arcs, joint rows, ledger or growth, and the same reasons each time. The scheduler then keeps answers
+    between rounds, and asks only about changed machines and new shapes, by ``MachineColumns.select`` and
     ``ShapeBatch.select``. A model that needs ``load`` or ``arrivals`` cannot promise that.
 
-    ``expires``: such answers also change as time goes by, as ``ExpiringModel.lasts_until`` says. ``pairs``: the model
-    knows pairs of tasks, see ``pairs.PairModel``. ``groups``: it knows rules for groups, see
-    ``group_terms.TopologyModel``. ``constraints``: it has a constraint between tasks, see
+    ``expires``: the model's answers also change as time goes by, as ``ExpiringModel.lasts_until`` says. ``pairs``:
+    the model knows pairs of tasks, see ``pairs.PairModel``. ``groups``: the model knows rules for groups, see
+    ``group_terms.TopologyModel``. ``constraints``: the model has a constraint between tasks, see
     ``task_constraints.ConstrainingModel``.
     """
 

@@ -58,8 +58,10 @@ class RecordParser(Generic[T]):
     """
 
     def __init__(self, parse: Callable[[bytes], T]) -> None:
-        """Take the function that parses a payload; it raises ``BadRecordError`` (other errors count as such) for a bad
-        one."""
+        """Take the function that parses a payload.
+
+        It raises ``BadRecordError`` (other errors count as this one) for a bad payload.
+        """
         self._parse = parse
         self._last: Parsed[T] = Parsed()
 

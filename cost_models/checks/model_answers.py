@@ -160,9 +160,7 @@ def check_growth(probe: Probe, answer: Assessment) -> None:
 
 @check_each_answer
 def check_heights(probe: Probe, answer: Assessment) -> None:
-    """Check that heights are float64 arrays that match each other, finite and at least 0; a growth comes with
-    them.
-    """
+    """Check that heights are finite float64 arrays of matching sizes, at least 0, and that a growth comes with them."""
     heights = answer.heights
     if heights is None:
         return

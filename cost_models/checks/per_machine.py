@@ -38,7 +38,7 @@ def check_per_machine(model: CostModel, cases: Sequence[Case]) -> None:
 
 
 def _check_time(probe: Probe, whole: Assessment) -> None:
-    """Check that answers are the same up to the time that the model states."""
+    """Check that answers stay the same up to the time that the model states."""
     model, case = probe.model, probe.case
     for_ever = np.full(probe.machines, np.inf)
     until = np.asarray(model.lasts_until(case.machines)) if answers_expire(model) else for_ever

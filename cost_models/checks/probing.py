@@ -17,7 +17,10 @@ Check: TypeAlias = Callable[[CostModel, Sequence[Case]], None]
 
 
 def require(condition: bool, model: CostModel, message: str, case: str = "") -> None:
-    """Raise ``AssertionError`` unless ``condition`` holds. Not ``assert``, which python -O leaves out."""
+    """Raise ``AssertionError`` unless ``condition`` holds.
+
+    The code raises the error itself, because python -O leaves ``assert`` out.
+    """
     if not condition:
         name = getattr(model, "name", "") or type(model).__name__
         raise AssertionError(f"{name}: {case}: {message}" if case else f"{name}: {message}")
@@ -25,7 +28,10 @@ def require(condition: bool, model: CostModel, message: str, case: str = "") -> 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A model and a case that it is asked about. A fault raises an ``AssertionError`` that names both."""
+    """A model, and a case about which the model is asked.
+
+    A fault raises an ``AssertionError`` that names the model and the case.
+    """
 
     model: CostModel
     case: Case

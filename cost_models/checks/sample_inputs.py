@@ -65,7 +65,7 @@ class StatedWindows:
     stated: Float64
 
     def usage(self, kind: str, seconds: float) -> Float64:
-        """Return a copy of ``stated`` if this statistic has it, else NaN: float64[M, K]."""
+        """Return a copy of ``stated`` if the load has this statistic, else NaN: float64[M, K]."""
         known = kind in self.kinds and seconds in (0.0, self.seconds)
         return self.stated.copy() if known else np.full_like(self.stated, np.nan)
 
@@ -78,7 +78,7 @@ def read_only(case: Case) -> Case:
 
 
 def _arrays(value: Any) -> Iterator[NDArray[Any]]:
-    """Yield all arrays in the fields of a dataclass, and of those in its fields."""
+    """Yield all arrays in the fields of a dataclass, and in the fields of dataclasses inside it."""
     for each in fields(value):
         part = getattr(value, each.name)
         if isinstance(part, np.ndarray):
@@ -91,7 +91,8 @@ def ordinary_machines(records: Mapping[str, Mapping[str, bytes]] | None = None) 
     """Return six machines: empty, half full, full, large with devices, without any capacity, and with one of
     everything.
 
-    One has a fresh sample of its use, one a sample above its capacity from the day before, the others none.
+    One machine has a fresh sample of its use, one has a sample above its capacity from the day before, the others
+    have none.
     """
     count = len(CAPACITY)
     usage = np.full((count, len(RESOURCES)), np.nan)
@@ -129,9 +130,7 @@ def ordinary_shapes() -> ShapeBatch:
 
 
 def ordinary_residents() -> Residents:
-    """Return tasks of the three ordinary shapes on the machines that run any, those of a full and of a large
-    machine mixed.
-    """
+    """Return tasks of the ordinary shapes on the machines that run any; those of a full and a large one are mixed."""
     shapes = ordinary_shapes()
     return Residents(
         machine=np.array([1, 2, 2, 3], dtype=np.int64),
@@ -146,7 +145,7 @@ def ordinary_load() -> Load:
     """Return the reported use of the six ordinary machines and of some tasks: seen, not seen yet, and of an unknown
     time.
 
-    Two machines have a source of reports, one of which aggregates, and a third has one without figures.
+    Two machines have a source of reports, one of which aggregates; a third machine has a source without figures.
     """
     shapes, count = ordinary_shapes(), len(CAPACITY)
     windows = np.full((count, len(RESOURCES)), np.nan)

@@ -14,11 +14,11 @@ from cost_models.devices.usual_pods import StatedPods, read_usual_pods
 from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch
 
 DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com", "hami.io", "gpu.koordinator.sh")
-"""Whose devices count unless a configuration says otherwise."""
+"""The drivers whose devices count unless a configuration says otherwise."""
 RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe")
-"""Which resources count unless a configuration says otherwise: whole devices, of which a node states the number."""
+"""The resources that count unless a configuration says otherwise: whole devices, of which a node states the number."""
 _STATED_AT_MOST = 64
-"""Devices of a machine that states more count as so many."""
+"""A machine that states more devices counts as having this many."""
 
 
 class DeviceNames(NamedTuple):
@@ -69,7 +69,7 @@ class DeviceView:
     def find_demand(self, shapes: ShapeBatch) -> tuple[Int64, Float64]:
         """Return how many devices a task of each shape takes of each kind, and which share of each: [S, N + resources].
 
-        A task that takes devices of some kind finds none that serve it among the others.
+        A task finds only devices of the kind that it requests; other kinds do not serve it.
         """
         count = np.zeros((shapes.count, self.published + len(self.resources)), dtype=np.int64)
         share = np.zeros(count.shape)

@@ -6,11 +6,12 @@ devices as possible:
 
     min sum over patterns p of x(p)    such that, for each size z: sum of (parts of z in p) x x(p) >= demand(z)
 
-Its dual prices say which share of a device a part uses up in a cluster that is filled as well as possible, whatever
-size it has: a part of 0.81 that nobody's part fits beside uses a whole device, one of 0.16 that finds room beside it
-none. A free share is worth the dearest set of parts that fit into it (`tabulate_values`).
+The program's dual prices say which share of a device a part uses up in a cluster that is filled as well as possible,
+whatever size the part has: a part of 0.81 beside which no usual part fits uses a whole device, a part of 0.16 that
+fits beside it uses none. A free share is worth as much as the most valuable set of parts that fits into it
+(`tabulate_values`).
 
-Shares are counted in cells of a hundredth, rounded down. So whatever fits in truth fits in cells.
+Shares are counted in cells of a hundredth, rounded down. Whatever fits in truth therefore fits in cells.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ def _value_rounded(parts: tuple[tuple[int, int], ...]) -> Float64:
 def price_sizes(demand: Mapping[int, float]) -> dict[int, float]:
     """Return the dual price of each size in devices: the most that sizes can be worth if no pattern is worth over 1.
 
-    So the whole demand is worth as many devices as it needs at least, in the linear program.
-    Columns are generated: while a pattern is worth more than one device, it replaces one of the basis.
+    In the linear program, the whole demand is therefore worth as many devices as it needs at least. Columns are
+    generated: while a pattern is worth more than one device, the pattern replaces a column of the basis.
     """
     if not demand:
         return {}
@@ -87,14 +88,14 @@ def price_sizes(demand: Mapping[int, float]) -> dict[int, float]:
         covered[out], columns[:, out], costs[out] = step, column, cost
         prices = np.asarray(np.linalg.solve(columns.T, costs), dtype=np.float64)
     prices = np.maximum(prices, 0.0)
-    # If pivots ran out, prices are too high by the factor that the best pattern is worth (Farley, Operations Research
-    # 38, 1990).
+    # If the pivots ran out, prices are too high by the factor that the best pattern is worth (Farley, Operations
+    # Research 38, 1990).
     worth = tabulate_values(dict(zip(sizes, prices.tolist(), strict=True)))[0][CELLS]
     return dict(zip(sizes, (prices / max(1.0, worth)).tolist(), strict=True))
 
 
 def _find_column(sizes: list[int], prices: Float64) -> tuple[Float64 | None, float]:
-    """Return a column that lowers the linear program's value, and its cost: a pattern, or parts that nobody needs."""
+    """Return a column that lowers the linear program's value (a pattern, or parts that nobody needs), and its cost."""
     column = np.zeros(len(sizes))
     least = int(prices.argmin())
     if prices[least] < -_CLOSE:
@@ -113,9 +114,9 @@ def _find_column(sizes: list[int], prices: Float64) -> tuple[Float64 | None, flo
 
 
 def tabulate_values(prices: Mapping[int, float]) -> tuple[list[float], list[int]]:
-    """Return, for 0 to `CELLS` free cells, the worth of the dearest set of parts that fits, and the size of one part.
+    """Return the worth of the most valuable set of parts for 0 to `CELLS` free cells, and the size of one part.
 
-    A size of 0 says that the set also fits into one cell less.
+    A size of 0 says that the same set also fits into one cell less.
     """
     values, last = [0.0] * (CELLS + 1), [0] * (CELLS + 1)
     for cells in range(1, CELLS + 1):

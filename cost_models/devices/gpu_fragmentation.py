@@ -1,13 +1,14 @@
 """Keeps devices usable: prefers machines on which the cluster's usual tasks lose the least usable share of devices.
 
-Source: Fragmentation Gradient Descent, see `usable_shares`. As there, a task goes where the expected unusable share of
-devices grows least. Different here:
+Source: Fragmentation Gradient Descent, see `usable_shares`. As in that method, a task goes where the expected
+unusable share of devices grows least. This model differs in four ways:
 
-* usual tasks are those that the cluster has, waiting and on machines, and not those of a trace; at most 256 shapes;
+* usual tasks are those that the cluster has, waiting and on machines, not those of a trace; at most 256 shapes;
 * all resources count, memory and pods too, and every rule about machines, not the model of GPUs alone;
-* within a node the devices with the least left that have enough are taken; the original tries each of them;
-* the original places one task after another. A round charges each as if it came first, so in a small round the second
-  task on a machine costs more (`losses.GROWTH`): else several would go where each alone loses least, and together more.
+* within a node, a task takes the devices with the least left that have enough; the original tries each of them;
+* the original places one task after another. A round charges each task as if it came first, so in a small round the
+  second task on a machine costs more (`losses.GROWTH`). Otherwise several tasks would go where each alone loses
+  least, although together they lose more.
 """
 
 from __future__ import annotations

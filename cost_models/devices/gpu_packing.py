@@ -1,6 +1,6 @@
 """Packs devices: prefers machines with few free devices and, for tasks without devices, machines without any.
 
-Source: the GPU packing that FGD (see `usable_shares`) is compared with: machines whose devices are in use already go
+Source: the GPU packing with which FGD (see `usable_shares`) is compared: machines whose devices are in use already go
 before untouched ones, so that whole machines stay free for tasks that need them.
 """
 

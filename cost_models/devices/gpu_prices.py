@@ -1,24 +1,26 @@
 """Charges a task for the free shares of devices that usual tasks can no longer use, at prices of a linear program.
 
-A machine's room is worth the devices that usual tasks could fill in the end if they keep coming, and no others:
+A machine's room is worth the devices that usual tasks could fill in the end if they keep coming, and no other
+devices:
 
     V = sum over its devices of value(free share) - shortage          in devices
 
-*Values* come from the prices of parts in a cutting stock problem (`gap_values`): a share into which no usual part fits
-is worth nothing, and one that two usual parts fill is worth what they use. Breaking a whole device for a part costs as
-much as the part itself uses up; a gap that the part fills without loss costs no more. Fragmentation Gradient Descent
-(`usable_shares`) counts what the next task could use; prices count what all that come after can fill together.
+*Values* come from the prices of parts in a cutting stock problem (`gap_values`): a share into which no usual part
+fits is worth nothing, and a share that two usual parts fill is worth what they use. Breaking a whole device for a
+part costs as much as the part itself uses up; a free share that the part fills without loss costs no more.
+Fragmentation Gradient Descent (`usable_shares`) counts what the next task could use; prices count what all that come
+after can fill together.
 
-*The shortage* is what cannot be filled for lack of another resource, such as cpu. Tasks that fill G devices need an
-uncertain amount D of it: rate x G on average, with a variance of spread^2 x G, where rate and spread are those of the
-usual tasks that the machine is open to; where resources are scarce, the rate has a margin (`find_margin`). As in the
-newsvendor's problem, E[max(0, D - free)] is lacking, and
+*The shortage* is the number of devices that cannot be filled for lack of another resource, such as cpu. Tasks that
+fill G devices need an uncertain amount D of it: rate x G on average, with a variance of spread^2 x G, where rate and
+spread are those of the usual tasks that the machine is open to; where resources are scarce, the rate has a margin
+(`find_margin`). As in the newsvendor's problem, E[max(0, D - free)] is lacking, and
 
-    shortage = E[max(0, D - free)] / rate         of the resource of which that is most
+    shortage = E[max(0, D - free)] / rate         of the resource for which that is most
 
-So tasks that need much of a resource go where it is plentiful compared with the free devices, and tasks without
-devices where devices are taken already. (x + sqrt(x^2 + (c s)^2)) / 2 stands for the expectation, with x = the mean of
-D - free and s its deviation.
+Tasks that need much of a resource therefore go where the resource is plentiful compared with the free devices, and
+tasks without devices go where devices are taken already. (x + sqrt(x^2 + (c s)^2)) / 2 approximates the expectation,
+with x = the mean of D - free and s its deviation.
 """
 
 from __future__ import annotations
@@ -44,12 +46,17 @@ from cost_models.interface import (
 )
 
 MARGIN = 1.1
-"""How much more of a resource is kept for each free device, at most, than usual tasks need: where it is scarce, see
-`find_margin`. In a simulation of openb this allocates up to 1.9 points more there than no margin; 1.15 allocates 0.3
-less."""
+"""How much more of a scarce resource than usual tasks need is kept, at most, for each free device, see `find_margin`.
+
+In a simulation of openb, this value allocates up to 1.9 percentage points more than no margin; 1.15 allocates 0.3
+less.
+"""
 AMPLE = 1.3
-"""How many times what all usual tasks need must be there so that there is no margin. In that simulation, a margin
-everywhere allocates 0.1 points less where pods ask for models of GPUs, and elsewhere at most 0.05 more."""
+"""How many times the need of all usual tasks a machine must have for the margin to be 1.
+
+In that simulation, a margin everywhere allocates 0.1 points less where pods ask for models of GPUs, and elsewhere at
+most 0.05 more.
+"""
 CAUTION = 0.1
 """c: over how many deviations of D the shortage begins. 0.8 is exact at x = 0; on openb 0.05 to 0.2 allocate most."""
 
@@ -85,11 +92,14 @@ class Worth:
     """The worth of free devices and resources for the usual tasks."""
 
     values: Float64
-    """float64[N, CELLS + 1], by kind of device: the worth of so many free cells of one."""
+    """float64[N, CELLS + 1], by kind of device: the worth of so many free cells of one device."""
     rate: Float64
     """float64[D, R], the amount of each resource to keep for each device that tasks fill; 0: none."""
     spread: Float64
-    """float64[D, R], the deviation of that for one device; for G it is the square root of G times as much."""
+    """float64[D, R], the deviation of the need for one device.
+
+    For G devices, it is the square root of G times as much.
+    """
 
     def judge(self, room: Room, rows: Int64) -> Float64:
         """Return the worth V of the free devices and resources of the machines in these rows: float64[rows]."""
@@ -137,9 +147,9 @@ def learn_worth(view: DeviceView, usual: UsualTasks) -> Worth:
 def find_margin(room: Room, usual: UsualTasks, values: Float64, filled: Float64) -> float:
     """Return the factor by which more of each resource is kept than the usual tasks that take devices need.
 
-    It is 1 if of each resource there is `AMPLE` times what *all* usual tasks need, those without devices too, that come
-    until the devices are filled; up to `MARGIN` if there is less of some. ``filled``: float64[T], the devices that each
-    usual task fills.
+    The margin is 1 if the machine has, of each resource, `AMPLE` times what *all* usual tasks need (those without
+    devices, too) that come until the devices are filled. It grows up to `MARGIN` if some resource is scarcer.
+    ``filled``: float64[T], the devices that each usual task fills.
     """
     gaps = values[room.kind, count_cells(np.ascontiguousarray(room.shares.T))].sum()
     coming = gaps / max(float(usual.popularity @ filled), np.finfo(np.float64).tiny)

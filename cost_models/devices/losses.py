@@ -31,7 +31,7 @@ def assess_losses(
 ) -> Assessment:
     """Return by how much a task lowers the worth of each machine, in devices: float64[S, M]; 0 without any devices.
 
-    ``learn`` returns the judge of room for usual tasks: those that the cluster has, and those ``stated``. In a small
+    ``learn`` returns a judge of room for usual tasks: those that the cluster has, and those ``stated``. In a small
     round, machines with devices have a growth of `GROWTH`.
     """
     raw = np.zeros((shapes.count, machines.count))
@@ -51,7 +51,7 @@ def assess_losses(
 def find_losses(view: DeviceView, shapes: ShapeBatch, judge: Judge) -> Float64:
     """Return by how much a task of each shape lowers the worth of each machine with devices: float64[S, D].
 
-    A machine that is worth nothing, and one that the task does not fit, lose 0.
+    A machine without value loses 0, and so does a machine that the task does not fit.
     """
     room = view.room
     before = judge(room, np.arange(len(view.rows)))

@@ -1,15 +1,16 @@
 """Computes how much of the free devices usual tasks could use: the measure of fragmentation of FGD.
 
 Source: Weng et al., Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent,
-USENIX ATC 2023. A machine's free share of a device is *unusable* for a task if the machine lacks room for the task, or
-has too few devices with enough left, or this device has too little left; for tasks that take no devices all of it is.
-The fragmentation of a machine is what is expected to be unusable for a task drawn from the usual ones:
+USENIX ATC 2023. A machine's free share of a device is *unusable* for a task if the machine lacks room for the task,
+has too few devices with enough left, or has too little left of this device. For tasks that take no devices, all of
+the share is unusable. The fragmentation of a machine is the share that is expected to be unusable for a task drawn
+from the usual ones:
 
     F(n) = sum over tasks m of popularity(m) x unusable(n, m)        in devices
 
-Free shares that are not unusable are usable, so U(n) = free(n) - F(n). Placing a task that takes d of the devices
-changes F by (U before - U after) - d, and d is the same everywhere: machines compare by U before - U after, the
-*usable share lost*, which is never negative.
+Free shares that are not unusable are usable, so U(n) = free(n) - F(n). If a task that takes d of the devices is
+placed, F changes by (U before - U after) - d, and d is the same everywhere: machines compare by U before - U after,
+the *usable share lost*, which is never negative.
 """
 
 from __future__ import annotations
@@ -26,18 +27,24 @@ SLACK = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class UsualTasks:
-    """The tasks that the cluster usually has, as T kinds; the next task is taken for one drawn from these."""
+    """The tasks that the cluster usually has, as T kinds.
+
+    The next task is assumed to be one of them, drawn at random.
+    """
 
     popularity: Float64
-    """float64[T], the part of all tasks that are of each kind; the sum is 1."""
+    """float64[T], which part of all tasks each kind is; the sum is 1."""
     requests: Int64
     """int64[T, R], amounts of resources."""
     count: Int64
     """int64[T, N], how many devices of each kind a task takes."""
     share: Float64
-    """float64[T, N], the share that it takes of each of these; infinite: devices of this kind do not serve it."""
+    """float64[T, N], the share that a task takes of each of its devices.
+
+    Infinite: devices of this kind do not serve it.
+    """
     allowed: Bool
-    """bool[T, M], machines that rules leave open to it."""
+    """bool[T, M], machines that rules leave open to each kind of task."""
 
     def select(self, rows: Int64) -> UsualTasks:
         """Return the same tasks for some of the machines."""
@@ -49,9 +56,9 @@ class Room:
     """The amounts and shares of devices that machines have left."""
 
     amounts: Int64
-    """int64[M, R], of resources."""
+    """int64[M, R], free amounts of resources."""
     kind: Int64
-    """int64[M], of their devices; at least 0."""
+    """int64[M], the kind of each machine's devices; at least 0."""
     shares: Float64
     """float64[M, G], free shares of devices, each row ascending."""
 
@@ -59,8 +66,8 @@ class Room:
 def take_best_fit(shares: Float64, count: int, share: float) -> tuple[Float64, Bool]:
     """Return the free shares once a task has taken ``share`` of each of ``count`` devices; each row ascends.
 
-    Also return bool[M]: whether a machine has so many devices with enough left. The task takes the devices with the
-    least left of all that have enough, as the scheduler does within a node.
+    The function also returns bool[M]: whether a machine has so many devices with enough left. The task takes the
+    devices with the least left of all that have enough, as the scheduler does within a node.
     """
     short = (np.ascontiguousarray(shares.T) < share - SLACK).sum(axis=0)
     there: Bool = short + count <= shares.shape[1]

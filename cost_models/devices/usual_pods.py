@@ -1,9 +1,9 @@
 """Reads which pods an operator expects, and combines them with the pods that the cluster has.
 
-Models for devices judge room by what usual tasks could make of it. What is usual they learn from the tasks that the
-cluster has, waiting and on machines: little at first. Whoever knows the mixture that comes can state it. Statements
-count as so many pods (`count`) among those of the cluster: they decide while it has few, and wrong ones wash out as it
-has more.
+Models for devices judge room by what usual tasks could make of it. Models learn what is usual from the tasks that the
+cluster has, waiting and on machines: little at first. An operator who knows which mixture of pods will come can state
+it. The stated pods count as `count` pods among those of the cluster: they decide while the cluster has few pods, and
+have less effect the more it has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cost_models.devices.usable_shares import UsualTasks
 from cost_models.interface import Bool, Float64, Int64, MachineColumns, ModelArgumentError
 
 PODS = "pods"
-"""The resource of which each pod takes one."""
+"""The resource of which each pod takes one unit."""
 COUNT = 1000
 """As how many pods of the cluster statements count unless a configuration says otherwise."""
 _MOST_PODS = 1000
@@ -32,20 +32,23 @@ class StatedPod:
     """A kind of pod that the operator expects to arrive often."""
 
     weight: float
-    """How often, relative to the others; above 0."""
+    """How often such pods come, relative to the others; above 0."""
     requests: Mapping[str, int]
     """Amounts by resource."""
     gpus: int
     """How many devices it takes."""
     share: float
-    """Which share of each of them, above 0 to 1; of less than 1 it takes published devices alone."""
+    """Which share of each device a pod takes, above 0 to 1.
+
+    With less than 1, it takes only devices that drivers publish.
+    """
     labels: Mapping[str, tuple[str, ...]]
-    """Labels that its machines must have, each with one of these values."""
+    """Labels that the pod's machines must have, each with one of these values."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatedPods:
-    """All pods that the operator has stated; false if there are none."""
+    """All pods that the operator has stated; false if none are stated."""
 
     pods: tuple[StatedPod, ...] = ()
     """The kinds of pods."""
@@ -60,8 +63,8 @@ class StatedPods:
     ) -> UsualTasks:
         """Return the stated pods as usual tasks, for the machines in ``rows`` and the resources in ``columns``.
 
-        ``published`` of the ``kinds`` of devices come from drivers, and come first; of the others there are whole ones
-        alone. A pod that asks for a resource that no machine has may come to none.
+        The first ``published`` of the ``kinds`` of devices come from drivers; devices of the other kinds are taken as
+        wholes. A pod that asks for a resource that no machine has may come to none.
         """
         names = [machines.resources[column] for column in columns]
         requests = [[each.requests.get(name, int(name == PODS)) for name in names] for each in self.pods]
@@ -92,7 +95,10 @@ class StatedPods:
         return found
 
     def join(self, stated: UsualTasks, learned: UsualTasks, tasks: int) -> UsualTasks:
-        """Return stated and learned pods merged, the learned ones weighted by ``tasks``; equal kinds become one."""
+        """Return stated and learned pods merged, with the learned ones weighted by ``tasks``.
+
+        Equal kinds become one kind.
+        """
         part = self.count / (self.count + tasks)
         return merge_alike(
             UsualTasks(

@@ -11,15 +11,16 @@ e^(busy / slots) is their sum. The dimensions are cpu, memory, disk and network;
 outgoing traffic separately. ``taken`` is the larger of what residents have reserved and what is measured, because a
 sample does not contain later reservations.
 
-Some parts of the original are left to the scheduler. Its exact fit replaces strict reservations and the capacities of
-arcs. Its own cost of leaving a task unscheduled, which exceeds any placement and grows with wait and priority, replaces
-the original's priorities and its arcs task -> unscheduled. The original also charged the request as a share of the
-largest machine; that was the same on every machine, and is left out. One fault of the original is mended:
+Some parts of the original are left to the scheduler. The scheduler's exact check of what fits replaces strict
+reservations and the capacities of arcs. The scheduler's cost of leaving a task unscheduled, which exceeds any
+placement and grows with wait and priority, replaces the original's priorities and its arcs task -> unscheduled. The
+original also charged the request as a share of the largest machine; that was the same on every machine, and is left
+out. This model mends one fault of the original:
 
-* tasks of one round knew nothing of each other's load and penalties, so a batch of devils and rabbits landed together.
-  Now load and penalties grow with each task that a round puts on a machine, and a forecast keeps types apart: it
-  divides the machines among groups of the waiting types, and a task pays the penalties of the neighbours that it will
-  probably have. The forecast changes costs only; it forbids no machine.
+* In the original, tasks of one round knew nothing of each other's load and penalties, so a batch of devils and
+  rabbits landed together. The model lets load and penalties grow with each task that a round puts on a machine, and a
+  forecast keeps types apart: it divides the machines among groups of the waiting types, and a task pays the penalties
+  of the neighbours that it will probably have. The forecast changes costs only; it forbids no machine.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ class Coco(BaseModel):
         penalties = PENALTIES.T @ residents
         alike = PENALTIES.sum(axis=1) @ residents * _fullness(machines) + self._load(machines)
         waiting = forecast_tasks(machines, shapes, types, penalties, PENALTIES)
-        # Neighbours of other types only: crowding covers a task's own type, as it grows with every task that is placed.
+        # Only neighbours of other types count: crowding covers a task's own type, as it grows with every task that is
+        # placed.
         expected = (PENALTIES * (1.0 - np.eye(TYPES))).T @ waiting
         raw = (penalties + expected + alike)[types]
         # Crowding is computed for a task of mean request and of the batch's mixture of types.

@@ -7,20 +7,21 @@ Source: Firmament's CPU_MEM cost model, whose i-th slot on a machine costs
 with L = (floor(1000 fc) + floor(1000 fr)) / 2, fc and fr the fractions of cpu and memory that are taken, and B =
 floor(1000 var(fc, fr)), the population variance of the two. Changes:
 
-* the task's own request counts in fc and fr (the original charged slot i for the i tasks before it only), so an empty
+* the task's own request counts in fc and fr (the original charged slot i only for the i tasks before it), so an empty
   machine is not equally good for a small and a large task;
 * a task may fill a machine exactly: the scheduler decides with whole numbers whether it fits, not this model;
-* tasks of different classes cannot overfill a machine together: the scheduler's joint rows prevent it;
-* the terms for the task's own preferences keep the values that they have without any (NA and PA: 0, so that each term
-  is 1000; T, V: 0). The overlay ``kubernetes`` charges for preferences instead, and does not normalise them across
+* tasks of different classes cannot overfill a machine together, because the scheduler's joint rows prevent it;
+* without preferences of the task, the terms for preferences have constant values (NA and PA: 0, so that each term is
+  1000; T, V: 0). The overlay ``kubernetes`` charges for preferences instead, and does not normalise them across
   rounds.
 
-Tasks without requests count with the amounts that kube-scheduler assumes when it scores nodes (``ShapeBatch.demand``).
-Otherwise hundreds of them would cost nothing, and share one machine.
+Tasks without requests count with the amounts that kube-scheduler assumes when it scores nodes
+(``ShapeBatch.demand``). Without this assumption, hundreds of such tasks would cost nothing, and share one machine.
 
 A fraction is a part of what the machine offers to tasks (allocatable). The argument ``availability`` says what counts
-as taken. With ``auto`` it is the measured use on machines with a fresh report, and the sum of requests on others (see
-``compute_taken``); the original had one flag for all machines. Only requests decide whether a task fits.
+as taken. With ``auto``, the measured use counts as taken on machines with a fresh report, and the sum of requests on
+other machines (see ``compute_taken``); the original had one flag for all machines. Whether a task fits is decided by
+requests alone.
 """
 
 from __future__ import annotations
@@ -65,10 +66,10 @@ LARGEST_B = 250
 
 
 IN_CACHE = 2**16
-"""How many figures are computed at a time, so that they and their inputs stay in a core's own cache."""
+"""How many figures are computed at a time: few enough that they and their inputs stay in a core's own cache."""
 
 KEPT_AMOUNTS = 256
-"""How many rows of taken shares, one per requested amount, are kept at a time; bounds memory."""
+"""How many rows of taken shares, one per requested amount, are kept at a time, which limits the memory they take."""
 
 
 class CpuMem(BaseModel):
@@ -142,7 +143,8 @@ class CpuMem(BaseModel):
         once a task with these needs is there, at most 1000: a fourth of the exact figure, float64[M], and the figure
         rounded down plus ``added``.
 
-        A machine without the resource counts as full. Each different amount is computed once, as shapes ask for few.
+        A machine without the resource counts as full. Each different amount is computed once, as shapes request few
+        different ones.
         """
         column = machines.column(resource)
         if column is None:
@@ -193,7 +195,8 @@ def compute_taken(
         return reserved
     measured = machines.usage[:, column]
     age = machines.now - machines.usage_time
-    fresh = ~np.isnan(measured) & (age < expiration)  # NaN ages are not below anything
+    # A comparison with NaN is false, so machines of unknown age are not fresh.
+    fresh = ~np.isnan(measured) & (age < expiration)
     if availability == "utilisation":
         reserved = capacity.astype(np.float64)
     if not fresh.any():
@@ -209,7 +212,8 @@ def find_expiry(
     never = np.full(machines.count, np.inf)
     if availability == "reservation":
         return never
-    fresh = machines.now - machines.usage_time < expiration  # NaN ages are not below anything
+    # A comparison with NaN is false, so machines of unknown age are not fresh.
+    fresh = machines.now - machines.usage_time < expiration
     if not fresh.any():
         return never
     return np.where(fresh, machines.usage_time + (expiration - EARLY), never)

@@ -1,10 +1,10 @@
 """Predicts where the tasks of each type in a round will go, before they are placed together.
 
-The cost of an arc cannot depend on which other tasks of the round become neighbours. A forecast stands in for that: it
-divides the waiting types into groups, gives each group machines of its own so that the types disturb each other least,
-and a task pays for the neighbours that its machine's group will bring. The forecast does not know which machines other
-rules refuse. If a group cannot use its machines, tasks pay for neighbours that do not come; they are placed all the
-same.
+The cost of an arc cannot depend on which other tasks of the round become neighbours. A forecast fills this gap: it
+divides the waiting types into groups, gives each group machines of its own so that the types disturb each other
+least, and a task pays for the neighbours that its machine's group will bring. A forecast does not know which machines
+other rules refuse. If a group cannot use the forecast's machines, its tasks pay for neighbours that do not come, but
+are placed all the same.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ from cost_models.interface import Float64, Int64, MachineColumns, ShapeBatch
 Group: TypeAlias = tuple[int, ...]
 
 GOLDEN_RATIO = 0.6180339887498949
-"""Golden ratio: its multiples modulo 1 are spread evenly, so adjacent rows, which are often alike, go to different
-groups.
-"""
+"""The golden ratio's multiples modulo 1 are spread evenly, so adjacent (often alike) rows go to different groups."""
 
 
 def forecast_tasks(
@@ -84,7 +82,7 @@ def _interference(tasks: Float64, machines: int, table: Float64) -> float:
     """Return what the tasks pay for each other in all if they are spread evenly over the machines."""
     each = tasks / machines
     whole = np.floor(each)
-    alike = whole * (2 * each - whole - 1)  # ordered pairs of one type per machine
+    alike = whole * (2 * each - whole - 1)  # ordered pairs of tasks of one type, per machine
     pairs = np.outer(each, each)
     np.fill_diagonal(pairs, alike)
     return float((pairs * table).sum()) * machines

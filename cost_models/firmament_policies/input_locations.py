@@ -5,9 +5,9 @@ The annotation ``firmament.io/inputs`` holds a JSON list of blocks, such as
     [{"bytes": 1073741824, "machine": "node-7"}, {"bytes": 536870912, "machine": ["node-1", "node-9"]},
      {"bytes": 1048576, "rack": "r2"}]
 
-A block states its size in bytes, and which machines or racks hold a copy of it: a name or a list of names. A block
-counts once per machine and once per rack, however many copies are there. A name that the scheduler does not know holds
-nothing, but the block still counts as input.
+A block states its size in bytes, and which machines or racks hold a copy of it, as a name or a list of names. A block
+counts once per machine and once per rack, however many copies these hold. A name that the scheduler does not know
+holds nothing, but the block still counts as input.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cost_models.interface import Float64, Int64, MachineColumns, ShapeRow
 
 ANNOTATION = "firmament.io/inputs"
 MOST_BYTES = 2**60
-"""Size from which a block counts as a mistake; sums of many smaller ones stay exact enough in a float64."""
+"""A block of at least this size counts as a mistake; sums of many smaller blocks stay exact enough in a float64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Racks:
     @classmethod
     def build(cls, machines: MachineColumns, labels: Sequence[str]) -> Racks:
         """Return the racks that machines' labels name; of several ``labels`` on a machine the first counts."""
-        row: dict[str | int, int] = {}  # those without a name by machine
+        row: dict[str | int, int] = {}  # Machines without a rack label count as racks of their own.
         names = (
             next((given[label] for label in labels if given.get(label)), "") for given in machines.labels
         )
@@ -134,8 +134,9 @@ def _columns(amounts: Mapping[int, float]) -> tuple[Int64, Float64]:
 
 
 def blocks_of(row: ShapeRow) -> tuple[tuple[Block, ...], str]:
-    """Return the blocks of a shape, and a note on what is wrong with its annotation, or ""; a bad annotation has no
-    blocks.
+    """Return the blocks of a shape, and a note on what is wrong with its annotation, or "".
+
+    A bad annotation gives no blocks.
     """
     text = row.annotations.get(ANNOTATION)
     if text is None:

@@ -5,25 +5,26 @@ The i-th slot (i = 1, 2, ...) exists only if i x req <= avail, and costs
 
     i x req - avail + 1,280,000        avail = the machine's bandwidth - what is measured to be used
 
-1,280,000 being what the fastest machine offers (10 Gbit/s in KiB/s). Here all figures are in bits per second, and the
-argument ``linkBandwidth`` takes that constant's place. Mended or replaced:
+1,280,000 being what the fastest machine offers (10 Gbit/s in KiB/s). In this model all figures are in bits per
+second, and the argument ``linkBandwidth`` takes the place of that constant. Mended or replaced:
 
-* the sum over classes was not bounded: every class had slots of its own, and together they overfilled a machine. Here a
-  joint row per machine bounds what all tasks of a round take to ``avail``;
-* tasks that were placed but not measured yet used nothing, so that round after round gave the same bandwidth away. Here
-  ``avail`` is the bandwidth less what is measured or what the tasks there ask for, whichever is more;
-* at most ten tasks of a class came to a machine in a round: a limit of the encoding, which is gone;
-* less important tasks may be evicted for more important ones: what they request becomes free; what is measured does
-  not, as nobody knows which task uses it;
-* costs are never negative: a machine with more than ``linkBandwidth`` free costs as much as one with exactly that. Its
-  whole bandwidth may still be used;
+* in the original, the sum over classes was not bounded: every class had slots of its own, and together they
+  overfilled a machine. In this model, a joint row per machine bounds what all tasks of a round take to ``avail``;
+* in the original, tasks that were placed but not measured yet used nothing, so that round after round gave the same
+  bandwidth away. In this model, ``avail`` is the bandwidth less what is measured or what the tasks on the machine
+  request, whichever is more;
+* in the original, at most ten tasks of a class came to a machine in a round, a limit that came from its encoding;
+* less important tasks may be evicted for more important ones: what they request becomes free; measured use does not,
+  as nobody knows which task uses it;
+* costs are never negative: a machine with more than ``linkBandwidth`` free costs as much as one with exactly that.
+  The whole bandwidth of such a machine may still be used;
 * leaving a task unscheduled costs what the scheduler itself charges, above any placement, instead of 2,560,000.
 
 Input. A task requests the resource ``network.aware.com/bandwidth`` or has the pod label ``networkRequirement``; the
 larger counts. A machine's bandwidth is what it offers of that resource, or else its annotation
-``firmament.io/network-bandwidth``. Without either it is 0, and only tasks that ask for no bandwidth run there. Measured
-use is the sample of the same resource. All are whole numbers of bits per second; any other value is noted, and counts
-as absent.
+``firmament.io/network-bandwidth``. A machine with neither has none, and only tasks that request no bandwidth run
+there. Measured use is the sample of the same resource. All are whole numbers of bits per second; any other value is
+noted, and counts as absent.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ class _Links:
     """The bandwidth of M machines, in bits per second.
 
     ``capacity``: int64[M]; ``measured``: int64[M], measured use, 0 without a sample; ``booked``: int64[M], what the
-    tasks there ask for; ``by_kind``: the same by kind of task, None if tasks are not known by kind.
+    tasks on the machine request; ``by_kind``: the same by kind of task, None if the kinds of tasks are not known.
     """
 
     capacity: Int64
@@ -143,7 +144,8 @@ class _Links:
         """Return one joint row per machine: waiting tasks take ``asked`` (int64[S]) of what is neither booked nor
         measured.
 
-        When a task leaves, what it had booked becomes free; measured use does not, as nobody knows which task uses it.
+        When a task leaves, what it had booked becomes free; measured use does not become free, as nobody knows which
+        task uses it.
         """
         every = np.arange(len(self.capacity), dtype=np.int64)
         room = self.capacity - self.booked
@@ -175,10 +177,11 @@ def _links(machines: MachineColumns, column: int | None) -> tuple[_Links, list[s
     by_kind = None
     residents = machines.residents
     if residents is not None:
-        # No notes here: faults were noted while these tasks waited.
+        # These faults give no notes: they were noted while the tasks waited.
         by_kind, _ = _read_requests(residents.requests, residents.kinds, column)
         asked = residents.sum_by_machine(by_kind.astype(np.float64), machines.count)
-        # The larger of the two, not the sum: ``asked`` contains ``booked``, as a task asks for at least its request.
+        # Take the larger amount, not the sum: ``asked`` contains ``booked``, as a task requests at least what it
+        # books.
         booked = np.maximum(booked, np.ceil(asked).astype(np.int64))
     measured = none
     if column is not None:

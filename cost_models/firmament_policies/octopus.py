@@ -6,16 +6,17 @@ Source: Firmament's OCTOPUS cost model:
     cluster aggregator -> machine      100 x running tasks
     resource -> child                  100 x running tasks below it (+ the core's number, to tell cores apart)
 
-In the original each machine has one child, so its tasks were charged twice; here they are charged once. Changes:
+In the original, each machine has one child, so the machine's tasks were charged twice; in this model they are charged
+once. Changes:
 
-* each task of a round makes the next one on that machine cost 100 more, as if it ran already, so one round balances the
-  load. In the original costs stayed the same during a round: a batch filled the least loaded machine to its last slot,
-  and only later rounds balanced;
+* in this model, each task of a round makes the next one on its machine cost 100 more, as if it ran already, so one
+  round balances the load. in the original, costs stayed the same during a round: a batch filled the least loaded
+  machine to its last slot, and only later rounds balanced the load;
 * leaving a task unscheduled costs what the scheduler itself charges, above any placement, and not a constant;
-* there are no cores, so their numbers are not added.
+* machines have no cores in this model, so the numbers of cores are not added.
 
-Every task with a machine counts as running, also tasks of other schedulers, and tasks that have not started yet. Their
-sizes do not matter; ``cpu_mem`` is the policy for sizes.
+Every task with a machine counts as running, also tasks of other schedulers, and tasks that have not started yet. The
+sizes of tasks do not matter; ``cpu_mem`` is the policy for sizes.
 """
 
 from __future__ import annotations

@@ -5,23 +5,24 @@ costs
 
     X(machine) = t * (rackData - machineData) + c * (input - rackData)      per GiB
 
-where machineData and rackData are the parts of the input that lie on the machine and in its rack, t = 1 is the cost of
-a transfer within the rack, and c = 2 that of a transfer from outside. The original has three kinds of paths:
+machineData and rackData are the parts of the input that lie on the machine and in its rack; t = 1 is the cost of a
+transfer within the rack, and c = 2 that of a transfer from outside. The original has three kinds of paths:
 
 * task -> machine costs X, if the machine holds at least 10 % of the input;
 * task -> rack -> its machines costs the highest X in the rack, if the rack holds at least 10 % of the input;
 * task -> cluster -> all machines costs the highest X of all machines.
 
-The shortest path to a machine is always the cheapest, so here each machine has one figure, on the class's own arc. (A
-rack as a node of the network would lead a class to machines that it may not use.) Most machines cost the highest X, so
-the answer is a row with that figure, and sparse arcs for the others.
+The shortest path to a machine is always the cheapest, so in this model each machine has one figure, on the class's
+own arc. (A rack as a node of the network would lead a class to machines that it may not use.) Most machines cost the
+highest X, so the answer is a row with that figure, and sparse arcs for the others.
 
-Left out are the offset P, which only kept the original's costs of running tasks above zero; the costs of continuing and
-preempting, which belong to rescheduling; and the arcs task -> unscheduled, as the scheduler has its own cost of
-waiting, which exceeds any placement and grows with wait and priority. Two faults are mended:
+Three parts are left out: the offset P, which only kept the original's costs of running tasks above zero; the costs of
+continuing and preempting, which belong to rescheduling; and the arcs task -> unscheduled, as the scheduler has its
+own cost of waiting, which exceeds any placement and grows with wait and priority. This model mends two faults of the
+original:
 
-* the highest X of a rack is computed anew in each round: the original kept that of the last machine without data, also
-  when the machine had left;
+* the highest X of a rack is computed anew in each round: the original kept the X of the last machine without data,
+  even after the machine had left;
 * fractions of a GiB count: the original rounded X to whole GiB, so that moving less than half a GiB was free.
 
 A task without the annotation ``firmament.io/inputs``, or with one that cannot be read, costs nothing anywhere.
@@ -124,7 +125,7 @@ class Quincy(BaseModel):
         return self._transfer(located.total, in_rack, least)
 
     def _list_preferred(self, located: Located, racks: Racks, worst: Float64) -> tuple[Int64, Float64]:
-        """Return the preferred machines and those of preferred racks, each once, and what they cost."""
+        """Return the preferred machines and those of preferred racks, each machine once, and what they cost."""
         rack_rows = located.rack[located.rack_bytes >= self._rack_share * located.total]
         members = [
             racks.order[racks.start[rack] : racks.start[rack] + racks.size[rack]] for rack in rack_rows

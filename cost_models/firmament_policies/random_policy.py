@@ -7,11 +7,11 @@ Source: Firmament's RANDOM cost model, with M = 100,000,000 the largest cost of 
     equivalence class -> machine       random(M/2) + 1
     resource -> child                  random(M/4) + 1
 
-Only the cost from the class to the machine is rebuilt. The others are the same for every machine that a task may
-choose, or belong to nodes of the network that do not exist here. Changes:
+This model keeps only the cost from the class to the machine. The other costs are the same for every machine that a
+task may choose, or belong to nodes of the network that this project's network does not have. Changes:
 
-* the original drew new costs at every update, so no run could be repeated. Here a cost depends on the seed, on the
-  class's requests and labels, and on the machine's name, and on nothing else;
+* the original drew new costs at every update, so no run could be repeated. in this model, a cost depends on the seed,
+  on the class's requests and labels, and on the machine's name, and on nothing else;
 * leaving a task unscheduled costs what the scheduler itself charges, above any placement.
 
 As in the original, costs do not grow as a machine fills: classes compete for their favourite machines.
@@ -45,7 +45,7 @@ LARGEST = 50_000_000
 class RandomPolicy(BaseModel):
     """Charges a pseudo-random figure for every pair of a shape and a machine.
 
-    Argument ``seed``: a whole number, at least 0 and below 2**63; each seed gives other figures.
+    Argument ``seed``: a whole number, at least 0 and below 2**63; each seed gives other costs.
     """
 
     name = "random"
@@ -81,8 +81,9 @@ class RandomPolicy(BaseModel):
 
 
 def _content(resources: Sequence[str], request: Int64, row: ShapeRow) -> bytes:
-    """Return all properties of a shape as one text, so that equal shapes have equal texts. Resources that it does not
-    request are left out.
+    """Return all properties of a shape as one text, so that equal shapes have equal texts.
+
+    Resources that the shape does not request are left out.
     """
     asked = sorted(
         (name, amount) for name, amount in zip(resources, request.tolist(), strict=True) if amount > 0

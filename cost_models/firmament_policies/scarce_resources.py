@@ -1,13 +1,14 @@
 """Keeps tasks off machines with scarce resources, such as GPUs, that they do not request.
 
-To a small task the largest machines look the emptiest. Without this cost small tasks would fill the machines with GPUs,
-and tasks that need GPUs would find no room. A task that needs no GPU goes to a machine with GPUs only if all others are
-worse by more than this cost. kube-scheduler has no such cost; clusters that need more than a cost taint these machines.
+To a small task the largest machines look the emptiest. Without this cost small tasks would fill the machines with
+GPUs, and tasks that need GPUs would find no room. A task that needs no GPU goes to a machine with GPUs only if all
+other machines are worse by more than this cost. kube-scheduler has no such cost; clusters that need more than a cost
+taint these machines.
 
-A resource is *extended* as in Kubernetes: its name has a domain other than kubernetes.io. It is *scarce* if at least
-one machine offers it, and at most half of them do. The scheduler finds these columns (``scarce_columns``), because a
-model that is ``per_machine`` may be asked about a few machines only. A task that requests one of a machine's scarce
-resources is not charged for the others.
+A resource is *extended* as in Kubernetes: its name has a domain other than kubernetes.io. An extended resource is
+*scarce* if at least one machine offers it, and at most half of them do. The scheduler finds these columns
+(``scarce_columns``), because a model that is ``per_machine`` may be asked about a few machines only. A task that
+requests one of a machine's scarce resources is not charged for the machine's other scarce resources.
 """
 
 from __future__ import annotations

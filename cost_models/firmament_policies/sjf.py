@@ -11,15 +11,15 @@ Changes:
 
 * the field of a record is called ``meanSeconds``: the original's service stored microseconds where the model expected
   seconds, so all figures were a million times too large;
-* a program without a run time counts as the mean task. In the original it cost 1, less than any other, so it went
-  before all others once it had waited for a tenth of a second;
+* a program without a run time counts as the mean task. In the original, such a program cost 1, less than any other,
+  so its tasks went before all others once they had waited for a tenth of a second;
 * the original's aggregator per program led to no machine, and is left out;
 * leaving a task unscheduled costs what the scheduler itself charges, which exceeds any placement and grows with the
-  wait. So the shorter of two tasks goes first if both have waited equally long (under 1 s, 10 s, 60 s, or more), and no
-  task starves.
+  wait. Of two tasks that have waited equally long (under 1 s, 10 s, 60 s, or more), the shorter one therefore goes
+  first, and no task starves.
 
 Input: records of kind ``RuntimeHistory``, one per program, with payload ``{"count": 12, "meanSeconds": 41.5}``. A
-task's annotation ``firmament.io/program`` names its program; without one the bridge writes the job's name.
+task's annotation ``firmament.io/program`` names its program; the bridge writes the job's name into tasks without one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PROGRAM = "firmament.io/program"
 
 PER_MILLISECOND = 100
 LONG = 1_000.0
-"""Run time in seconds that costs 100 points; a longer one costs more."""
+"""Run time in seconds that costs 100 points; a longer run time costs more."""
 
 LONGEST = 1e9
 """Seconds (some thirty years) above which a mean counts as a mistake."""

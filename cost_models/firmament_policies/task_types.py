@@ -1,7 +1,7 @@
 """Reads a task's type from the pod label ``taskType``: Sheep, Rabbit, Devil or Turtle.
 
-Rabbits suffer from their neighbours, devils make neighbours suffer, turtles do neither, and sheep are ordinary. Case
-does not matter. A pod without the label, or with an unknown type, is a sheep.
+Rabbits suffer from their neighbours, devils make neighbours suffer, turtles do neither, and sheep are ordinary. Upper
+and lower case do not matter. A pod without the label, or with an unknown type, is a sheep.
 """
 
 from __future__ import annotations

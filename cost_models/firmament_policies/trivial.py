@@ -1,8 +1,8 @@
 """The policy that prefers no machine to another: tasks go wherever they fit.
 
 Firmament's trivial model connects every task to one cluster aggregator, which leads to each machine at cost 0. Two
-parts of it are left out: arcs to randomly preferred machines, which only tested its graph code, and an aggregator per
-program, which led to no machine.
+parts of that model are left out: arcs to randomly preferred machines, which only tested its graph code, and an
+aggregator per program, which led to no machine.
 """
 
 from __future__ import annotations

@@ -10,23 +10,25 @@ the highest of the program's means. The original charges:
 * task -> program -> machine: 100 * xi / best, with the machine's present tasks as co-runners;
 * machine -> core: the number of the core, 0 to 47, which spreads tasks.
 
-Here each machine has one figure, on the class's own arc: xi if there is a sample of it, else psi if there is a sample
-of the machine type, else the worst; plus 48 * running / slots in place of the core's number. A program that never ran
-costs 100 everywhere, the lowest figure. Faults of the original that are mended:
+In this model, each machine has one figure, on the class's own arc: xi if a sample of it exists, else psi if a sample
+of the machine type exists, else the worst; plus 48 * running / slots in place of the core's number. A program that
+never ran costs 100 everywhere, the lowest figure. This model mends these faults of the original:
 
-* the best was found with the comparison of the worst, so that both were the highest and no cost exceeded 100;
-* co-runners were counted in an empty list. Here they are the tasks on the machine, by the label ``taskType``;
-* the number of instructions never reached the model, and one place took a second for 1e10 picoseconds. Here samples
-  come as records;
-* only a program's two cheapest machines had an arc for xi. As a further arc can only lower a cost, bad neighbours never
-  made a machine dearer. Here every machine with a sample of its co-runners has its own figure;
-* psi was divided by the best psi, and xi by the best xi, so the two could not be compared. Here both are divided by the
-  best of all means.
+* the original found the best mean with the comparison for the worst, so that both were the highest and no cost
+  exceeded 100;
+* co-runners were counted in an empty list. in this model, co-runners are the tasks on the machine, by the label
+  ``taskType``;
+* in the original, the number of instructions never reached the model, and one place in the code took a second for
+  1e10 picoseconds. In this model, samples come as records;
+* only a program's two cheapest machines had an arc for xi. As a further arc can only lower a cost, bad neighbours
+  never made a machine dearer. In this model, every machine with a sample of its co-runners has its own figure;
+* in the original, psi was divided by the best psi, and xi by the best xi, so the two could not be compared. In this
+  model, both are divided by the best of all means.
 
-Left out are the number of idle cores, which follows from machine type and co-runners; the arc to a node per job, which
-led to no machine; the arcs task -> unscheduled, as the scheduler has its own cost of waiting, which exceeds any
-placement and grows with wait and priority; and the capacities of machine types, as the scheduler counts what is free
-exactly.
+Four parts are left out: the number of idle cores, which follows from machine type and co-runners; the arc to a node
+per job, which led to no machine; the arcs task -> unscheduled, as the scheduler has its own cost of waiting, which
+exceeds any placement and grows with wait and priority; and the capacities of machine types, as the scheduler counts
+what is free exactly.
 """
 
 from __future__ import annotations
@@ -61,14 +63,14 @@ PROGRAM_ANNOTATION = "firmament.io/program"
 TYPE_LABELS = ("firmament.io/machine-type", "node.kubernetes.io/instance-type")
 BEST = 100.0
 CORES = 48.0
-"""How much more a full machine costs than an empty one: the original numbers 48 cores."""
+"""How much more a full machine costs than an empty one: in the original, machines have cores with numbers up to 48."""
 
 
 class WhareMap(BaseModel):
     """Charges for slow machine types and bad neighbours, and a little for full machines.
 
     Argument ``machineTypeLabels``: the node labels that name the machine type; of several on a node the first counts.
-    Without any, the machine's capacity is its type, such as ``cpu=4000,memory=17179869184``.
+    Without these labels, the machine's capacity is its type, such as ``cpu=4000,memory=17179869184``.
     """
 
     name = "whare_map"
@@ -84,7 +86,7 @@ class WhareMap(BaseModel):
         self._samples = RecordParser(parse_sample)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return the figure of every machine plus the cost of its fullness: float64[S, M]."""
+        """Return the figure of every machine plus the cost of how full it is: float64[S, M]."""
         samples = self._samples.read(machines.records.get(RECORD_KIND, {}))
         programs = merge_samples(samples.good)
         faults = sorted(samples.faults.items())
@@ -103,7 +105,7 @@ class WhareMap(BaseModel):
         return Assessment(raw=raw, notes=notes)
 
     def crowding(self, machines: MachineColumns, request: Int64) -> Float64:  # noqa: ARG002 - interface
-        """Return by how much each task raises the cost of the next one: the cores per slot, float64[M]."""
+        """Return by how much each task raises the cost of the next one: ``CORES`` per slot, float64[M]."""
         return self._compute_cores_per_slot(machines)
 
     def _compute_cores_per_slot(self, machines: MachineColumns) -> Float64:
@@ -118,7 +120,7 @@ class WhareMap(BaseModel):
 def _figures(
     machines: MachineColumns, labels: Sequence[str], programs: Mapping[str, Program]
 ) -> dict[str, Float64]:
-    """Return for each program how slow it ran on each machine, 100 for its fastest runs: float64[M].
+    """Return for each program how slowly it ran on each machine, 100 for its fastest runs: float64[M].
 
     Computed once for machines of equal type and residents, of which a cluster has few.
     """

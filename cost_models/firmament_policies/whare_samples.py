@@ -5,8 +5,9 @@ One record of kind ``WhareMapSample`` describes runs of one program on one machi
     {"program": "sort", "machineType": "m5.large", "runtimeSeconds": 12.5, "instructions": 4.0e10,
      "coRunners": {"devil": 1, "sheep": 3}, "count": 2}
 
-``coRunners`` counts the other tasks on the machine by type; types that are left out are 0, and the whole may be absent
-if it is not known. ``count`` (1) says of how many runs the figures are the mean. The sender chooses the record's name.
+``coRunners`` counts the other tasks on the machine by type; types that are left out count as 0, and the whole field
+may be absent if the co-runners are not known. ``count`` (1) says of how many runs the figures are the mean. The
+sender chooses the record's name.
 """
 
 from __future__ import annotations

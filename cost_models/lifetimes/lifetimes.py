@@ -2,17 +2,17 @@
 
 After NILAS of Ling et al., "LAVA: Lifetime-Aware VM Allocation with Learned Distributions and Adaptation to
 Mispredictions" (MLSys 2025): a machine is in use until the last of its tasks ends, and a task costs by how much it
-would prolong that. All expectations are made anew in each round, of the time that tasks have run already; one that
-outlives what was expected is expected to go on for long, so that wrong predictions do not last.
+would prolong the machine's use. Each round computes all expectations anew from the time that tasks have run already;
+a task that outlives its expectation is then expected to go on for long, so that wrong predictions do not last.
 
-Changed: not the expected ends are compared but their distributions. With T for the rest of the task and M for that of
-the machine, its tasks' ends being independent,
+Changed: not the expected ends are compared but their distributions. Let T be the rest of the task's run time and M
+that of the machine, whose tasks end independently of each other:
 
     expected prolongation = E[max(T - M, 0)] = integral over t of P(T > t) x P(M <= t)
 
-so that of two machines whose last task is expected to end at the same time the one with more such tasks costs less:
-the other may well become empty sooner. And an empty machine costs most for every task: whatever is predicted, none is
-opened while others have room.
+Of two machines whose last task is expected to end at the same time, the machine with more such tasks therefore costs
+less: the other one may well become empty sooner. An empty machine costs most for every task: whatever is predicted,
+no machine is opened while others have room.
 
 Input: records of kind ``RuntimeHistory``, as the policy ``sjf`` reads them, with ``"runs": [[60, 12], [120, 3]]`` for
 how many tasks ran for about so many seconds; and since when tasks are on machines.
@@ -43,14 +43,14 @@ from cost_models.lifetimes.remaining import HISTORY, SPANS, RunsTable, find_ages
 
 PROGRAM = "firmament.io/program"
 STEP = 900.0
-"""Seconds of prolongation that are worth the first part of the cost; each double of it is worth another."""
+"""Seconds of prolongation that cost the first part of the range; each doubling costs another part."""
 UNKNOWN = 30 * 86_400.0
 LEVELS = 12.0
 """Doublings of the step that are worth 100 points: 15 minutes to six weeks."""
 
 _WEIGHTS: Float64 = np.diff(SPANS, append=SPANS[-1])
 _SURE = 1e-9
-"""No end is less likely than this, so that logarithms are finite."""
+"""Every end has at least this probability, so that logarithms are finite."""
 
 
 class Lifetimes(BaseModel):
@@ -113,7 +113,7 @@ def _find_ages(assigned: Assigned, now: float) -> Int64:
 
 
 def _number_programs(rows: Sequence[ShapeRow], numbers: dict[str, int]) -> Int64:
-    """Return the number of each row's program, -1 for none; new ones get the next numbers: int64[len(rows)]."""
+    """Return the number of each row's program, -1 for none; new programs get the next numbers: int64[len(rows)]."""
     names = (row.annotations.get(PROGRAM, "") for row in rows)
     return np.array(
         [numbers.setdefault(name, len(numbers)) if name else -1 for name in names], dtype=np.int64

@@ -1,7 +1,7 @@
 """Estimates how long tasks go on running, from run times of their programs: life tables over a geometric grid.
 
-A task that runs counts as well, as one that has run at least so long: else the first that end, which are the short
-ones, would stand for all (Kaplan and Meier, "Nonparametric estimation from incomplete observations", 1958).
+A task that still runs counts as one that has run at least so long. Otherwise the tasks that end first, which are the
+short ones, would stand for all (Kaplan and Meier, "Nonparametric estimation from incomplete observations", 1958).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cost_models.interface import Float64, Int64
 HISTORY = "RuntimeHistory"
 """Kind of the records of how long programs ran."""
 SPANS: Float64 = 2.0 ** (np.arange(12, 45) / 2)
-"""Seconds for which it is asked whether tasks go on: a minute to seven weeks."""
+"""Numbers of seconds for which the model computes how likely a task goes on: a minute to seven weeks."""
 
 _AGES: Float64 = 2.0 ** (np.arange(121) / 4)
 """Seconds at which intervals of age end: 1 to 2^30, four to an octave."""
@@ -24,7 +24,7 @@ _LONGEST = 1e9
 _NOBODY = 1e-9
 """Parts of all tasks that are as good as none."""
 _MOST_RUNS = 1_000
-"""Entries of one record."""
+"""Most entries of one record."""
 
 
 class RunsTable:
@@ -48,8 +48,8 @@ class RunsTable:
         """Return the probability that tasks of these ages run for each of `SPANS` longer: float64[N, len(SPANS)].
 
         ``programs``: int64[N], rows of this table, -1 for none; ``ages``: int64[N], intervals. Half of the tasks of a
-        program of which nothing has ended go on for ``unknown`` seconds and as long again as they have run; half of
-        those that have run for longer than was expected of any go on for as long again.
+        program without ended runs go on for ``unknown`` seconds, plus as long again as they have run; half of the
+        tasks that have run for longer than any known run go on for as long again.
         """
         elapsed = _AGES[ages][:, None]
         now = self._lasting[programs, ages][:, None]

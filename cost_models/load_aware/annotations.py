@@ -1,4 +1,7 @@
-"""Reads Koordinator's annotations on nodes and pods; one that cannot be read counts as absent, and is noted."""
+"""Reads Koordinator's annotations on nodes and pods.
+
+An annotation that cannot be read counts as absent, and is noted.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CustomThresholds:
-    """A node's own thresholds. A part that is not empty replaces the same part of the configuration as a whole."""
+    """A node's own thresholds.
+
+    A part of the annotation that is not empty replaces the whole part of the configuration with the same name.
+    """
 
     usage: Percentages = field(default_factory=dict)
     prod: Percentages = field(default_factory=dict)
@@ -67,7 +73,7 @@ def node_annotations(names: Sequence[str], annotations: Sequence[Mapping[str, st
     thresholds: dict[int, CustomThresholds] = {}
     allocatable: dict[int, Mapping[str, int]] = {}
     notes: list[str] = []
-    for row in compress(range(len(annotations)), annotations):  # most machines have none
+    for row in compress(range(len(annotations)), annotations):  # Most machines have no annotations.
         where = f"node {names[row]}"
         own = _read(where, annotations[row], THRESHOLDS, custom_thresholds, notes)
         if own is not None:
@@ -97,7 +103,7 @@ def pod_annotations(row: ShapeRow) -> PodAnnotations:
 def _read(
     where: str, annotations: Mapping[str, str], key: str, read: Callable[[str], T], notes: list[str]
 ) -> T | None:
-    """Return what an annotation says; None if it is absent, or if it cannot be read, which is noted."""
+    """Return what an annotation says; None if the annotation is absent or cannot be read; the latter is noted."""
     text = annotations.get(key)
     if text is None:
         return None
@@ -114,9 +120,9 @@ def _read(
 
 @lru_cache(maxsize=4096)
 def custom_thresholds(text: str) -> CustomThresholds:
-    """Read a node's own thresholds. Raises ``UnreadableError``; aggregated ones lacking a part do not count.
+    """Read a node's own thresholds. Raises ``UnreadableError``; aggregated thresholds that lack a part do not count.
 
-    An unknown type of aggregation is accepted; no report has figures of it.
+    An unknown type of aggregation is accepted, but no report has figures of it.
     """
     document = _object(text)
     aggregated = document.get("aggregatedUsage")
@@ -192,10 +198,11 @@ def _seconds(text: str) -> int:
 
 
 def _strange(custom: CustomThresholds) -> Iterator[str]:
-    """Yield a note on each value that is surely a mistake, with its effect. Like the original, the model uses them as
-    they are.
+    """Yield a note on each value that is surely a mistake, with its effect.
 
-    Such values are types of aggregation that no report has, and percentages out of range.
+    Like the original, the model uses such values as they are.
+
+    Two kinds of values count as mistakes: types of aggregation that no report has, and percentages out of range.
     """
     aggregation = custom.aggregation
     if aggregation.kind not in {"", *AGGREGATIONS}:

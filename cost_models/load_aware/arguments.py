@@ -1,4 +1,4 @@
-"""The arguments of ``load_threshold``: those of Koordinator's LoadAwareSchedulingArgs, and further ones."""
+"""The arguments of ``load_threshold``: those of Koordinator's LoadAwareSchedulingArgs, and some others."""
 
 from __future__ import annotations
 
@@ -99,9 +99,9 @@ class Aggregation:
 class Risk:
     """How much the use of tasks varies, and how much risk is accepted.
 
-    ``deviation``: by resource, the standard deviation of a task's use as a part of its expected use; without one, use
-    is taken to be as expected. ``tolerance``: the accepted probability that a machine at its limit exceeds the
-    threshold.
+    ``deviation``: by resource, the standard deviation of a task's use as a part of its expected use; for resources
+    without one, use is taken to be as expected. ``tolerance``: the accepted probability that a machine at its limit
+    exceeds the threshold.
     """
 
     deviation: Mapping[str, float]
@@ -142,11 +142,11 @@ class Settings:
     thresholds: Percentages
     """Highest use in percent, by resource."""
     prod_thresholds: Percentages
-    """The same for the use of koord-prod tasks."""
+    """The thresholds for the use of koord-prod tasks."""
     prod_includes_system: bool
     """Whether the system's use counts as use by koord-prod tasks."""
     score_prod: bool
-    """Whether koord-prod tasks are scored by the use of such tasks only."""
+    """Whether koord-prod tasks are scored by the use of koord-prod tasks only."""
     factors: Percentages
     """Estimated use in percent of requests, by resource."""
     after_scheduled: int
@@ -176,7 +176,7 @@ class Settings:
 
 
 def read_settings(args: Mapping[str, Any]) -> Settings:
-    """Check the configuration's ``args``. Raises ``ModelArgumentError`` for the first wrong one."""
+    """Check the configuration's ``args``. Raises ``ModelArgumentError`` for the first wrong argument."""
     read = Arguments(MODEL, args)
     dominant = read.whole("dominantResourceWeight", 0, most=100)
     factors = {**DEFAULT_FACTORS, **_percentages(read, "estimatedScalingFactors", least=1)}
@@ -191,7 +191,7 @@ def read_settings(args: Mapping[str, Any]) -> Settings:
     prod_thresholds = _percentages(read, "prodUsageThresholds")
     aggregated, filtering, scoring = _read_aggregation(read.inner("aggregated"))
     supported = read.texts("supportedResources", ()) if read.anything("supportedResources") else ()
-    read.anything("estimator")  # there is one estimator; upstream takes it for unknown names, too
+    read.anything("estimator")  # The model has one estimator; upstream uses its own for unknown names, too.
     known = {"cpu", "memory", *thresholds, *prod_thresholds, *aggregated, *weights, *factors, *supported}
     settings = Settings(
         expiration=read.whole("nodeMetricExpirationSeconds", 180, least=1),
@@ -222,7 +222,7 @@ def read_settings(args: Mapping[str, Any]) -> Settings:
 
 
 def _read_aggregation(read: Arguments) -> tuple[Percentages, Aggregation, Aggregation]:
-    """Return thresholds and aggregation of the filter, off unless both are given, and the aggregation of the score."""
+    """Return thresholds and aggregation of the filter (off unless both are given), and the score's aggregation."""
     thresholds = _percentages(read, "usageThresholds")
     filtering = Aggregation(_kind(read, "usageAggregationType"), _duration(read, "usageAggregatedDuration"))
     scoring = Aggregation(_kind(read, "scoreAggregationType"), _duration(read, "scoreAggregatedDuration"))

@@ -24,10 +24,11 @@ EXCEEDED = 2
 class UsageRoom:
     """How much more of each resource may be used on each machine under one set of thresholds.
 
-    ``left``: int64[R, M], that amount, ``NO_LIMIT`` without a threshold; ``refused``: int8[M], why the machine's report
-    refuses it: 0 if the last report is too old, 1 if there is none, -1 if it does not; ``percent``, ``used``: int64[R,
-    M], the thresholds and the use that is compared with them; ``aggregated``: bool[M], whether that is use over a
-    period; ``estimated``: bool[M], whether it consists of estimates alone, as there is no report.
+    ``left``: int64[R, M], that amount, ``NO_LIMIT`` without a threshold; ``refused``: int8[M], why the machine's
+    report refuses it: 0 if the last report is too old, 1 if the machine has none, -1 if the report does not refuse
+    it; ``percent``, ``used``: int64[R, M], the thresholds and the use that is compared with them; ``aggregated``:
+    bool[M], whether that is use over a period; ``estimated``: bool[M], whether it consists of estimates alone, as the
+    machine has no report.
     """
 
     left: Int64
@@ -70,9 +71,9 @@ def joint_rows(
 ) -> tuple[JointRows, ...]:
     """Return joint rows by resource and set of thresholds, for the machines where tasks could exceed a limit.
 
-    ``amounts``: int64[S, R], what tasks take; ``kinds``: bool[S] each, shapes of class koord-prod, and shapes for which
-    thresholds count. While a threshold is exceeded, no task of the latter may come, however little it takes. Such a
-    machine has rows too if evictions can end the excess.
+    ``amounts``: int64[S, R], what tasks take; ``kinds``: bool[S] each, shapes of class koord-prod, and shapes for
+    which thresholds count. While a threshold is exceeded, no task for which thresholds count may come, however little
+    it takes. A machine above a threshold also has rows if evictions can end the excess.
     """
     prod, held = kinds
     reasons = refusal_reasons(settings)
@@ -102,8 +103,8 @@ def joint_rows(
 def _parts(space: Rooms, prod: Bool) -> Iterator[tuple[UsageRoom, Bool, Bool, int, bool]]:
     """Yield (room, machines, shapes, period, prod): the allowed further use that limits ``shapes`` on ``machines``.
 
-    machines: bool[M]; shapes: bool[S]; period: 1 for use over a period, else 0; prod: whether it is the use of prod
-    tasks alone. A machine has at most one room for each shape.
+    machines: bool[M]; shapes: bool[S]; period: 1 for use over a period, else 0; prod: whether the room is about the
+    use of prod tasks alone. At most one room of each machine limits a shape.
     """
     all_shapes = np.ones_like(prod)
     for period in (0, 1):
@@ -117,10 +118,10 @@ def _parts(space: Rooms, prod: Bool) -> Iterator[tuple[UsageRoom, Bool, Bool, in
 class _Leaving:
     """Computes by how much a machine's use of one resource certainly falls when a task leaves.
 
-    For the use of all tasks, it is the part of the task's estimate that exceeds its reported use. The reported use of
-    the machine does not fall, as nobody knows how much of it was this task's. For the use of ``prod`` tasks, which is a
-    sum over tasks, it is the task's use. On machines where estimates stand for a report (``alone``: bool[M]), it is the
-    whole estimate.
+    For the use of all tasks, a leaving task frees the part of its estimate that exceeds its reported use. The
+    reported use of the machine does not fall, as nobody knows how much of it the leaving task caused. For the use of
+    ``prod`` tasks, which is a sum over tasks, a leaving task frees its use. On machines where estimates stand for a
+    report (``alone``: bool[M]), a leaving task frees its whole estimate.
     """
 
     running: RunningTasks

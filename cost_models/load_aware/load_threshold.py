@@ -5,12 +5,12 @@ TargetLoadPacking and LoadVariationRiskBalancing. Arguments, annotations and def
 
 * a machine is excluded when its estimated use *reaches* a threshold, compared in whole numbers; ``thresholdRounding:
   upstream`` rounds to whole percent as upstream does;
-* joint rows hold the sum over all tasks of a round to the thresholds; upstream places one task after another, and the
-  filter of each counts those before it;
+* joint rows keep the sum over all tasks of a round below the thresholds; upstream places one task after another, and
+  its filter counts the tasks before each;
 * ``missingMetrics`` says what to do without (fresh) reports: ``upstream`` follows upstream's arguments, ``failOpen``
   and ``failClosed`` let tasks pass or refuse them, ``estimate`` adds up the estimates of all tasks;
-* ``whenAllHot: leastLoaded`` sends a task that would reach a threshold on every possible machine to the one where it
-  exceeds a threshold least.
+* ``whenAllHot: leastLoaded`` sends a task that would reach a threshold on every possible machine to the machine where
+  it exceeds a threshold least.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class LoadThreshold(BaseModel):
         eligible = _eligible(machines, shapes) if settings.hot == "leastLoaded" else None
         running = (
             None if settings.risk.deviation else use.tasks
-        )  # with margins, the use of tasks cannot simply be added up
+        )  # With margins, the use of tasks cannot simply be added up.
         kinds = expected.prod, ~daemons
         judged = judge_machines(space, expected.amounts, charged, kinds, running, eligible, settings)
         scored = Scorer(use, space.allocatable).scores(shapes, expected)

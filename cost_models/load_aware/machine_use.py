@@ -23,13 +23,13 @@ class Use:
     machines: MachineColumns
     """The machines."""
     load: Load
-    """Reports of their use."""
+    """Reports of the tasks' use."""
     settings: Settings
     """The model's arguments."""
     reported: Int64
-    """int64[M, R], the last figures."""
+    """int64[M, R], the last reported figures."""
     delta: Int64
-    """int64[M, R], how much estimates exceed them."""
+    """int64[M, R], by how much estimates exceed the reported figures."""
     estimated: Int64
     """int64[M, R], estimates of all tasks."""
     prod: Int64
@@ -37,17 +37,17 @@ class Use:
     prod_estimated: Int64
     """int64[M, R], estimates of koord-prod tasks."""
     measured: Bool
-    """bool[M], whether there are last figures."""
+    """bool[M], whether the machine has reported figures."""
     fresh: Bool
     """bool[M], whether the last report is not expired."""
     tasks: RunningTasks
-    """The tasks there, with estimates and reported use."""
+    """The tasks on the machines, with estimates and reported use."""
 
     def aggregate(self, aggregation: Aggregation) -> Int64:
         """Return a statistic (such as a percentile) of the use of each whole machine: int64[M, R].
 
-        If there are no figures of the wanted period, the estimates of all tasks stand for them; if any period would do,
-        the last figures do.
+        If a report has no figures of the wanted period, the estimates of all tasks take their place; if any period
+        would do, the last figures do.
         """
         plain = self.reported + self.delta
         if not aggregation.kind:
@@ -66,7 +66,7 @@ def estimate_machine_use(
 ) -> Use:
     """Estimate the use of all machines; without ``prod``, the use of prod tasks stays 0.
 
-    Without ``alone``, so do the estimates of machines with fresh figures, where nothing reads them.
+    Without ``alone``, the estimates of machines with fresh figures are also left out, where no code reads them.
     """
     tasks = RunningTasks.from_machines(machines, load, settings)
     measured = any_of_row(~np.isnan(machines.usage)) & load.reported

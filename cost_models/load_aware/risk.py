@@ -1,19 +1,20 @@
 """Keeps a margin below thresholds, so that machines rarely exceed one although the use of tasks varies.
 
 Expected use is a mean: if a machine's expected use is at the threshold, its actual use is above it half of the time.
-Let V be the variance of the use of a machine's tasks, and z the normal quantile of the tolerance. Then the sum of means
-may grow up to
+Let V be the variance of the use of a machine's tasks, and z the normal quantile of the tolerance. The sum of means
+may then grow up to
 
     limit - z sqrt(V)
 
 Tasks are taken to deviate independently of each other, so V is the sum over tasks of (deviation x expected use)
-squared. For a task whose expected use is its last figure it is twice that: the last figure deviates, and so does the
-present use.
+squared. If a task's expected use is its last figure, its variance is twice as much: both the last figure and the
+present use deviate.
 
-Joint rows must be linear in the tasks, and the root is not. It is concave, so its tangent at any deviation s is never
-below it: sqrt(V) <= s / 2 + V / (2 s). Each machine keeps z (s / 2 + V / (2 s)) free for the tasks that are there, and
-a further task of variance v counts with its expected use plus z v / (2 s). That keeps the bound for any mix of tasks
-and any s. It is tight on machines whose deviation is s when they are full, so s is the median of these deviations.
+Joint rows must be linear in the tasks, and the root is not. The square root is concave, so its tangent at any
+deviation s is never below it: sqrt(V) <= s / 2 + V / (2 s). Each machine keeps z (s / 2 + V / (2 s)) free for its
+present tasks, and a further task of variance v counts with its expected use plus z v / (2 s). The bound thus holds
+for any mix of tasks and any s. The bound is tight on machines whose deviation is s when they are full, so s is the
+median of these deviations.
 """
 
 from __future__ import annotations
@@ -33,12 +34,11 @@ FIGURE_DRAWS = 2.0
 
 
 def full_deviation(variance: Float64, left: Int64, amounts: Int64, counts: Int64, risk: float) -> float:
-    """Return the median deviation, in one resource, of machines once waiting tasks have taken what is ``left`` there
-    (int64[N]).
+    """Return the median deviation, in one resource, of machines once waiting tasks have taken ``left`` (int64[N]).
 
     ``variance``: float64[N], of the tasks there; ``amounts``: int64[S], expected use of a waiting task; ``counts``:
-    int64[S], how many wait; ``risk``: their relative deviation. Machines without deviation do not count; 0 if there are
-    no others.
+    int64[S], how many wait; ``risk``: their relative deviation. The median leaves out machines without deviation; it
+    is 0 if all machines have none.
     """
     expected = amounts.astype(np.float64)
     total = float(counts @ expected)
@@ -50,10 +50,10 @@ def full_deviation(variance: Float64, left: Int64, amounts: Int64, counts: Int64
 
 
 def subtract_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> tuple[Rooms, Int64]:
-    """Return the allowed use less the margins, and how much of it a task of each shape takes, its own margin included.
+    """Return the allowed use less the margins, and how much of it a task of each shape takes, with its own margin.
 
     ``amounts``: int64[S, R], expected use of the waiting tasks, of which ``counts`` (int64[S]) wait. Without a
-    configured deviation both are returned as they are.
+    configured deviation, both are returned as they are.
     """
     risk = use.settings.risk
     if not risk.deviation:
@@ -64,7 +64,8 @@ def subtract_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> t
         deviation = risk.deviation.get(name, 0.0)
         if not deviation:
             continue
-        # What is left below all tasks' threshold, and below that of prod tasks where machines have one of their own.
+        # What is left below the threshold of all tasks, and below the threshold of prod tasks on machines that have
+        # one.
         left = np.concatenate([lefts[0][position], lefts[1][position][space.separate]])
         variance = np.concatenate([variances[0][position], variances[1][position][space.separate]])
         limited = left < NO_LIMIT // 2
@@ -87,8 +88,8 @@ def subtract_margins(space: Rooms, use: Use, amounts: Int64, counts: Int64) -> t
 def use_variances(space: Rooms, use: Use) -> tuple[Float64, Float64]:
     """Return the variance of the use that each room of ``space`` limits, ``whole`` and ``prod``: float64[R, M] each.
 
-    It is that of figures and estimates, or of estimates alone where these stand for a report; 0 without a configured
-    deviation.
+    The variance is that of figures and estimates, or of estimates alone where these stand for a report; 0 without a
+    configured deviation.
     """
     tasks, assigned, settings = use.tasks, use.tasks.assigned, use.settings
     whole, prod = np.zeros((2, len(settings.known), use.machines.count))

@@ -30,8 +30,8 @@ class Verdicts:
     ``feasible``: bool[S, M]; ``causes``: int16[S, M], where not feasible the index into ``reasons``; both None if no
     machine is refused. ``joint``: limits for all admitted tasks together. ``occupied``: bool[S, M], machines that are
     refused only because of what their tasks use; None if joint rows do not say what leaving tasks give back.
-    ``excess``: for shapes that would reach a threshold on every possible machine and go to the least bad one: percent
-    above the threshold on each machine, float64[M].
+    ``excess``: float64[M], percent above the threshold on each machine, for shapes that would reach a threshold on
+    every possible machine and go to the least bad one.
     """
 
     feasible: Bool | None
@@ -72,10 +72,10 @@ def judge_machines(
 ) -> Verdicts:
     """Judge every machine for every shape.
 
-    ``amounts``: int64[S, R], the estimate of a task; ``charged``: what it takes of the room. ``kinds``: bool[S] each,
-    shapes of class koord-prod, and shapes for which thresholds count. ``running``: the tasks on machines, which give
-    back room when they leave; None if they must not count. ``eligible``: per shape bool[M], machines that could take a
-    task otherwise; None if it does not matter whether all of them are at a threshold.
+    ``amounts``: int64[S, R], the estimate of a task; ``charged``: what the task takes of the room. ``kinds``: bool[S]
+    each, shapes of class koord-prod, and shapes for which thresholds count. ``running``: the tasks on machines, which
+    give back room when they leave; None if they must not count. ``eligible``: per shape bool[M], the machines that no
+    other rule refuses to it; None if it does not matter whether all of them are at a threshold.
     """
     prod, held = kinds[0], kinds[1].copy()
     size = len(amounts), space.separate.shape[0]
@@ -107,7 +107,7 @@ def _compute_room(use: Use, percent: Int64, allocatable: Int64, used: tuple[Int6
     """Return how much more may be used below ``percent`` of ``allocatable``. ``used``: the use by reports, and by
     estimates alone.
 
-    Without thresholds there is no limit. Where the report is too old, absent or without figures, the configuration
+    Without thresholds, use has no limit. Where the report is too old, absent or without figures, the configuration
     decides whether the machine is refused or accepts everything.
     """
     settings = use.settings

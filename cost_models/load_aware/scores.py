@@ -2,7 +2,7 @@
 
 * ``LeastUsed`` (Koordinator): per resource (allocatable - use) * 100 div allocatable, at least 0; of these the weighted
   mean, in which the worst resource counts once more with a weight of its own.
-* ``MostUsed``: the same with use * 100 div allocatable: fills machines up to the thresholds.
+* ``MostUsed``: as ``LeastUsed``, with use * 100 div allocatable: fills machines up to the thresholds.
 * ``TargetLoadPacking`` (Trimaran), of cpu alone: with U the percentage of use and T the target, (100 - T) U / T + T up
   to T, T (100 - U) / (100 - T) above.
 * ``LoadVariationRiskBalancing`` (Trimaran): (1 - (mean + deviation) / 2) * 100 of the worse of cpu and memory.
@@ -69,7 +69,7 @@ class UsedScores:
         self._offered = offered.astype(self._type)
         self._left = (left * 100).astype(self._type)
         self._least = self._left.min(axis=1, initial=np.iinfo(np.int64).max).tolist()
-        # An array, because numpy takes twice as long to compare with a single number.
+        # An array of zeros, because numpy takes twice as long to compare with a single number.
         self._nothing = np.zeros(left.shape[1], dtype=self._type)
 
     def compute(self, amounts: Int64) -> Int8:
@@ -156,6 +156,6 @@ def variation_score(
     if strategy.sensitivity > 0:
         spread = spread ** (1.0 / strategy.sensitivity)
     elif strategy.sensitivity == 0:
-        spread = np.floor(spread)  # to an infinite power
+        spread = np.floor(spread)  # to the power of infinity
     spread = np.clip(spread * strategy.margin, 0.0, 1.0)
     return np.where(capacity > 0, (1.0 - (mean + spread) / 2.0) * 100.0, 0.0)

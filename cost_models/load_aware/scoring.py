@@ -21,7 +21,7 @@ from cost_models.load_aware.scores import (
 from cost_models.load_aware.task_use import Estimates, round_half_away
 
 BLIND_SECONDS = 60.0
-"""Trimaran: the last report does not show tasks that got their machine less than so many seconds before it."""
+"""Trimaran assumes that a report does not show tasks that got their machine in the last so many seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Scorer:
         self._known: Bool = use.measured & use.fresh
         self._scored = np.ones_like(self._known) if use.settings.missing == "estimate" else self._known
         figures = use.aggregate(use.settings.score_aggregation)
-        # Use of all tasks, by estimates alone where there are no fresh figures: int64[M, R].
+        # Use of all tasks, by estimates alone where fresh figures are missing: int64[M, R].
         self._estimated: Int64 = np.where(self._known[:, None], figures, use.estimated)
 
     def scores(self, shapes: ShapeBatch, expected: Estimates) -> Scored:
@@ -83,13 +83,14 @@ class Scorer:
         )
 
     def _heights(self, expected: Estimates, per_unit: Float64, weights: Weights) -> Heights | None:
-        """Return heights; None if the worst resource counts or prod pods count other use, as neither is one sum per
-        machine.
+        """Return heights.
+
+        None if the worst resource counts, or if prod pods count other use, as the score is then no sum per machine.
         """
         if self._settings.score_prod or weights.worst or not weights.total:
             return None
-        # By how much the score falls per unit of each resource, and by how much present use has lowered it. That is at
-        # most 100, also on a machine without the resource.
+        # By how much the score falls per unit of each resource, and by how much present use has lowered it. The rate
+        # is at most 100, also on a machine without the resource.
         rate = per_unit * (weights.resources[:, None] / weights.total)
         percent = np.where(per_unit == 0, 100.0, np.minimum(self._estimated.T * per_unit, 100.0))
         start = weights.resources @ percent / weights.total
@@ -104,7 +105,8 @@ class Scorer:
         total = self._load.total[:, column].astype(np.float64)
         offered = np.maximum(total, 1.0)
         position = self._settings.known.index("cpu")
-        # Measured cpu only: Trimaran predicts tasks that the report does not show in its own way, see ``_unseen``.
+        # Use measured cpu only: Trimaran predicts tasks that the report does not show in its own way, see
+        # ``_unseen``.
         shown = self._estimated[:, position] - self._use.delta[:, position]
         used = np.where(self._known, shown, 0) + self._unseen(column, strategy)
         added = [
@@ -163,7 +165,8 @@ def predict_cpu(row: ShapeRow, request: int, strategy: Strategy) -> int:
     """Return Trimaran's prediction of a pod's cpu in milli-cores: per container its limit, else a multiple of its
     request.
 
-    A container with neither counts as ``default_cpu``. If a pod's containers are not known, the pod counts as one.
+    A container with neither counts as ``default_cpu``. If a pod's containers are not known, the pod counts as one
+    container.
     """
     overhead = dict(row.overhead).get("cpu", 0)
     apps = [each for each in row.containers if each.kind == "app"]
@@ -185,8 +188,8 @@ def _falling_to_full(percent: Float64, step: Float64, target: float) -> Float64:
     """Return by how many points the packing score falls per task of ``step`` percent, on a straight line down to 0 on a
     full machine.
 
-    The score rises up to the target and falls from there, but a flow needs costs that never fall. A line to the score's
-    end spreads a batch over the machines nearest to the target, instead of filling one.
+    The score rises up to the target and falls beyond it, but a flow needs costs that never fall. A straight line to
+    the score's end spreads a batch over the machines nearest to the target, instead of filling one.
     """
     left = np.maximum(100.0 - percent, step)
     line = packing_score(np.minimum(percent, 100.0), target) / np.maximum(left, 1e-9)

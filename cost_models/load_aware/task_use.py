@@ -1,19 +1,19 @@
 """Estimates the use of single tasks on machines, and decides whether the estimate or the reported use counts.
 
-Koordinator's rule: let U be the time of a machine's report, I the interval of reports, and u a task's reported use (or
-none). Where the task's estimate exceeds u, it counts if
+Koordinator's rule: let U be the time of a machine's report, I the interval of reports, and u a task's reported use
+(or none). If the task's estimate exceeds u, the estimate counts if
 
-    there is no u,  or  U - I < the time when it got the machine,  or  the estimate is to count until after U.
+    u is missing,  or  U - I < the time when the task got the machine,  or  the estimate is to count until after U.
 
-For the use of prod tasks, there is no u of a koord-prod task that the report does not list as one. Pods that stand for
-a reservation do not count.
+For the use of prod tasks, u is missing if the report does not list a koord-prod task as one. Pods that stand for a
+reservation do not count.
 
 Estimates are those of Koordinator's default estimator. Let F be the factor of a resource r, rr the name of r for pods
-of that service class, and x the larger of limit and request of rr:
+of the task's service class, and x the larger of limit and request of rr:
 
-    estimate = round(x * F / 100), but at most the limit if there is one        250 milli-cores or 200 MiB if x is 0
+    estimate = round(x * F / 100), but at most the limit, if any        250 milli-cores or 200 MiB if x is 0
 
-All whole numbers: cpu in milli-cores, memory in bytes. Halves are rounded up.
+All numbers are whole: cpu in milli-cores, memory in bytes. Halves are rounded up.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class RunningTasks:
         )
 
     def alone(self, position: int, places: Places) -> Float64:
-        """Return tasks' estimates of one resource: float64[N]."""
+        """Return the tasks' estimates of one resource, whatever reports say: float64[N]."""
         return self.expected[position][self.assigned.kind[places]]
 
     def get_used(self, position: int, places: Places) -> Float64:
@@ -173,7 +173,7 @@ class RunningTasks:
         return np.ceil(self.assigned.usage[places, column])
 
     def get_excess(self, position: int, places: Places) -> Float64:
-        """Return by how much estimates exceed reported use where they count beside it, else 0: float64[N]."""
+        """Return by how much estimates exceed reported use for tasks of which both count, 0 for others: float64[N]."""
         excess = np.maximum(self.alone(position, places) - self.get_used(position, places), 0.0)
         return excess * self.estimated[places]
 
@@ -203,7 +203,8 @@ def _estimate_counts(machines: MachineColumns, load: Load, kinds: Estimates) -> 
     assigned = load.assigned
     interval = np.where(load.interval > 0, load.interval, DEFAULT_INTERVAL)
     shows_until = machines.usage_time - interval
-    counts: Bool = ~(shows_until.take(assigned.machine) >= assigned.time)  # also where the time is not known
+    # also counts where the time is not known
+    counts: Bool = ~(shows_until.take(assigned.machine) >= assigned.time)
     lasting = (kinds.after_scheduled > 0) | (kinds.after_initialized > 0)
     if lasting.any():
         places = np.flatnonzero(lasting.take(assigned.kind))

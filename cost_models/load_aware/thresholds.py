@@ -1,8 +1,8 @@
-"""Thresholds of use: which thresholds a machine has, and how much more may be used before one is reached.
+"""Thresholds of use: which thresholds a machine has, and how much more of a resource may be used before one is reached.
 
-One set of thresholds counts for a task: the prod thresholds if it is of class koord-prod and the machine has some, else
-those of the whole machine, aggregated or not. All amounts are whole numbers, so that rounding never hides a reached
-threshold.
+One set of thresholds counts for a task: the prod thresholds if the task is of class koord-prod and the machine has
+some, else the thresholds of the whole machine, aggregated or not. All amounts are whole numbers, so that rounding
+never hides a reached threshold.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_PERCENT = 500
 """Most percent; higher thresholds count as this, because products with amounts must stay within 64 bits."""
 
 NO_LIMIT = np.iinfo(np.int64).max // 4
-"""Room where there is no threshold; sums with it stay within 64 bits."""
+"""The room of a machine without a threshold; sums with it stay within 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Thresholds:
 
 
 def find_thresholds(machines: MachineColumns, settings: Settings, custom: NodeAnnotations) -> Thresholds:
-    """Return the thresholds of all machines: those of a machine's annotation, else those of the configuration."""
+    """Return the thresholds of all machines: those of the machine's annotation, else those of the configuration."""
     count = machines.count
     common = settings.aggregated_thresholds or settings.thresholds
     whole = np.tile(_vector(common, settings), (count, 1))
@@ -77,8 +77,7 @@ def allocatable_amounts(
 
 
 def compute_headroom(percent: Int64, allocatable: Int64, used: Int64, rounding: Rounding) -> Int64:
-    """Return how much more may be used without reaching a threshold: int64[M, R], negative where one is
-    exceeded.
+    """Return how much more may be used below the thresholds: int64[M, R], negative where one is exceeded.
 
     ``exact``: use must stay below ``percent`` of ``allocatable``. ``upstream``: the percentage of use, computed in
     floating point and rounded to a whole number, halves up, must not exceed ``percent``. ``NO_LIMIT`` without a
@@ -99,8 +98,8 @@ def _largest_below(percent: Int64, allocatable: Int64) -> Int64:
 def _largest_rounding_down(percent: Int64, allocatable: Int64) -> Int64:
     """Return the largest t whose percentage, computed and rounded as Go does, does not exceed ``percent``.
 
-    The exact solution of 200 t < (2 percent + 1) allocatable is at most one off: the percentage has an error of two
-    roundings.
+    The exact solution of 200 t < (2 percent + 1) allocatable is off by one at most: the percentage has an error of
+    two roundings.
     """
 
     def exceeds(total: Int64) -> Bool:
@@ -122,7 +121,9 @@ _LARGEST: Mapping[Rounding, Callable[[Int64, Int64], Int64]] = {
 
 
 def _vector(percentages: Percentages, settings: Settings) -> Int64:
-    """Return the percentages of the configured resources in their order; negative ones become 0, which is no
-    threshold."""
+    """Return the percentages of the configured resources in their order.
+
+    Negative ones become 0, which stands for no threshold.
+    """
     values = [min(max(percentages.get(name, 0), 0), MOST_PERCENT) for name in settings.known]
     return np.array(values, dtype=np.int64)

@@ -1,7 +1,7 @@
 """Regions and zones of machines as domains, and the cost of traffic between them.
 
-Source: ``Score`` and ``Filter`` of NetworkOverhead in kubernetes-sigs/scheduler-plugins. Mended: regions and zones of
-one name do not share their costs. Costs of zones are not used across regions.
+Source: ``Score`` and ``Filter`` of NetworkOverhead in kubernetes-sigs/scheduler-plugins. Unlike the original, this
+module keeps the costs of regions and zones of the same name apart. Costs of zones are not used across regions.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def domains_of(labels: Sequence[Mapping[str, str]]) -> NetworkDomains:
 def costs_between(domains: NetworkDomains, weights: Mapping[str, Pairs]) -> tuple[Float64, Float64]:
     """Return the costs and the ratings of all pairs of domains, float64[D, D] each; see ``PairTerms``.
 
-    A target without region and zone costs 100 and violates every limit; one in the same zone costs 1 and satisfies
-    every limit; a pair whose cost is unknown costs 100, and neither satisfies nor violates a limit.
+    A target without region and zone costs 100 and violates every limit; a target in the same zone costs 1 and
+    satisfies every limit; a pair whose cost is unknown costs 100, and neither satisfies nor violates a limit.
     """
     count = len(domains.names)
     cost, rating = np.empty((count, count)), np.empty((count, count))
@@ -67,7 +67,8 @@ def links_between(domains: NetworkDomains, topology: TopologyRecord) -> tuple[In
     """Return which link joins each pair of domains, int64[D, D], -1 if its capacity is not known, and the capacities of
     the links, int64[R].
 
-    Zones of one region use the link between the zones, other zones the link between their regions.
+    Tasks in two zones of one region use the link between the zones; tasks in other zones use the link between their
+    regions.
     """
     count = len(domains.names)
     rows = np.full((count, count), -1, dtype=np.int64)

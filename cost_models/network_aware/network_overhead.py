@@ -1,20 +1,21 @@
 """Network overhead: places the workloads of an application where traffic between them costs least.
 
 Source: the NetworkOverhead plugin of kubernetes-sigs/scheduler-plugins (KEP 260), whose filter, raw cost and score
-`verdict` states. The plugin looks at one pod, its own dependencies, and the pods placed already; in topology order none
-of its dependencies has been placed by then. Here the model only says which kinds of tasks depend on each other and what
-a pair of domains costs. The scheduler charges each pair of tasks of a round, whichever end is placed first:
+`verdict` states. The plugin looks at one pod, its own dependencies, and the pods placed already; in topology order,
+none of the pod's dependencies has been placed by then. In this model, the cost model only says which kinds of tasks
+depend on each other, and what a pair of domains costs. The scheduler charges each pair of tasks of a round, whichever
+end is placed first:
 
 * a pair costs its figure once, 1 point per unit of network cost;
-* tasks are placed in topology order, and each is judged by ``maxNetworkCost`` against the tasks placed so far: it is
-  refused where more dependencies violate their limit than satisfy it;
+* tasks are placed in topology order, and ``maxNetworkCost`` judges each task against the tasks placed so far: the
+  task is refused where more of its dependencies violate their limit than satisfy it;
 * the hard limits, ``maxNetworkCost`` with ``strictMaxNetworkCost`` and the capacity of links with ``enforceBandwidth``,
   hold for both ends.
 
 As in the proposal, all machines are alike if the NetworkTopology or the pod's AppGroup is missing. If the list of
 weights is missing, the cost of every pair of domains is unknown.
 
-Arguments. Those of upstream (apis/config/v1) are:
+Arguments. Arguments of upstream (apis/config/v1):
 
 * ``namespaces`` (["default"]): where to look for AppGroups and the NetworkTopology, in this order.
 * ``weightsName`` ("UserDefined"): the list of costs to use.
@@ -76,8 +77,10 @@ LINK_FULL = "node(s) lacked bandwidth between zones or regions for workload depe
 
 @dataclass(frozen=True, slots=True)
 class NetworkRecords:
-    """The records that the model uses. ``topology``: None if there is none; ``groups``: AppGroups by name, in order of
-    names; ``notes``: what is wrong or missing.
+    """The records that the model uses.
+
+    ``topology``: the NetworkTopology, or None; ``groups``: AppGroups by name, in order of names; ``notes``: what is
+    wrong or missing.
     """
 
     topology: TopologyRecord | None
@@ -111,7 +114,10 @@ class NetworkOverhead(BaseModel):
         given.finish()
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
-        """Return 0, because a task's cost depends only on where its partners are; notes name faulty records."""
+        """Return a cost of 0, because a task's cost depends only on where its partners are.
+
+        Notes name faulty records.
+        """
         return Assessment(raw=np.zeros((shapes.count, 1)), notes=self._read(machines.records).notes)
 
     def pair_terms(self, machines: MachineColumns, kinds: Sequence[ShapeRow]) -> PairTerms | None:
@@ -149,7 +155,7 @@ class NetworkOverhead(BaseModel):
     def pair_verdict(
         self, machines: MachineColumns, terms: PairTerms | None, kind: int, placed: PlacedKinds
     ) -> PairVerdict:
-        """Judge all machines for one more task of a kind, exactly as upstream does."""
+        """Judge all machines for one more task of a kind, exactly as upstream's plugin does."""
         if terms is None or kind < 0 or terms.group[kind] < 0:
             return indifferent(machines.count)
         return judge_against_placed(terms, kind, placed)

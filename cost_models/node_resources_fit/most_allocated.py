@@ -1,7 +1,7 @@
 """Fills machines: the more of a machine is requested, the better.
 
 Source: ``most_allocated.go`` of kube-scheduler's plugin noderesources. A resource scores ``requested x 100 /
-allocatable`` in whole numbers, at most 100; the machine scores their weighted mean, rounded down.
+allocatable`` in whole numbers, at most 100; the machine's score is their weighted mean, rounded down.
 
 Costs do not grow as a round fills a machine (crowding is 0): the flow sends as many tasks as fit to the fullest
 machine, then to the next.

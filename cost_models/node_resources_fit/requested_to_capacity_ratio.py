@@ -5,8 +5,8 @@ Source: ``requested_to_capacity_ratio.go`` of kube-scheduler's plugin noderesour
 function is linear between two points, and constant before the first and after the last. Figures are whole numbers, and
 divisions round towards 0. A resource with score 0 does not count in the weighted mean, which is rounded half up.
 
-Where the function falls, each task of a round makes the machine dearer for the next (crowding), by as much as the
-exact, unrounded score falls.
+Where the function falls, each task of a round makes the machine dearer for the next task (crowding), by as much as
+the exact, unrounded score falls.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RequestedToCapacityRatio(FitStrategy):
     def score_resource(self, requested: Int64, capacity: Int64) -> Int64:
         """Return the function's value at the requested percentage, rounded down and at most 100."""
         used = np.minimum(requested, capacity) * 100 // capacity
-        after = np.searchsorted(self._at, used)  # the first point that is not left of it
+        after = np.searchsorted(self._at, used)  # the first stated point that is not left of it
         last = len(self._at) - 1
         right, left = np.minimum(after, last), np.maximum(np.minimum(after, last + 1) - 1, 0)
         rise = (self._scores[right] - self._scores[left]) * (used - self._at[left])
@@ -57,7 +57,7 @@ class RequestedToCapacityRatio(FitStrategy):
         return np.where(after == 0, self._scores[0], np.where(after > last, self._scores[last], between))
 
     def combine(self, scores: Scores, machines: int) -> Int64:
-        """Return the weighted mean of the scores above 0, rounded half up; 0 if there are none."""
+        """Return the weighted mean of the scores above 0, rounded half up; 0 if all scores are 0."""
         total, weights = np.zeros(machines, dtype=np.int64), np.zeros(machines, dtype=np.int64)
         for weight, score in scores:
             total += weight * np.maximum(score, 0)

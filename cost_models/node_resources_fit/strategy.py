@@ -1,13 +1,13 @@
 """Common base of the strategies of NodeResourcesFit: each resource scores 0 to 100, a machine their weighted mean.
 
-Source: ``resource_allocation.go`` of kube-scheduler's plugin noderesources. The score of a resource depends on how much
-the machine offers, and how much its tasks request once the new one is there. A task without requests counts with those
-that kube-scheduler assumes (``ShapeBatch.demand``). Only resources that the machine offers count. Resources other than
-cpu, memory and ephemeral storage count only if the task requests them.
+Source: ``resource_allocation.go`` of kube-scheduler's plugin noderesources. The score of a resource depends on how
+much the machine offers, and on how much its tasks request once the new one is there. A task without requests counts
+with those that kube-scheduler assumes (``ShapeBatch.demand``). Of all resources, only those that the machine offers
+count. Resources other than cpu, memory and ephemeral storage count only if the task requests them.
 
-kube-scheduler chooses at random among machines of equal score. Here, where machines are to be filled, each machine's
-name gives it a place in an order, which counts for less than one unit of the score. So the tasks of a round fill equal
-machines one after another.
+kube-scheduler chooses at random among machines of equal score. To fill machines one by one, this module gives each
+machine a place in an order by its name, which counts for less than one unit of the score. The tasks of a round thus
+fill equal machines one after another.
 """
 
 from __future__ import annotations

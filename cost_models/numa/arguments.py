@@ -37,7 +37,7 @@ class NumaOptions:
     pod_hints: bool = False
     """Whether annotations of pods count."""
     distance_cost: float = 0.0
-    """Points per 10 units by which the mean distance exceeds the local one."""
+    """Points per 10 units by which the mean distance between a task's zones exceeds the local distance."""
     refuse_unknown: bool = False
     """Whether machines without a record refuse tasks that need alignment."""
     stale_after: float = 0.0

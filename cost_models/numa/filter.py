@@ -18,7 +18,7 @@ NO_POD = "cannot align pod"
 
 @dataclass(frozen=True, slots=True)
 class FilterRows:
-    """Which machines would admit tasks of each shape.
+    """For each shape, the machines that would admit its tasks.
 
     ``feasible``: bool[S, M]; ``causes``: int16[S, M], where not feasible the index into ``reasons``.
     """
@@ -36,10 +36,11 @@ class FilterRows:
 def filter_rows(
     room: ZoneRoom, shapes: int, known: Bool, invalid: Bool, *, refuse_unknown: bool
 ) -> FilterRows:
-    """Return which machines admit each of the first ``shapes`` shapes of ``room``, and why the others refuse.
+    """Return which machines admit each of the first ``shapes`` shapes of ``room``, and why the other machines refuse.
 
-    ``known``: bool[M], machines with data; ``invalid``: bool[M], machines whose data are unreliable. Tasks that are not
-    checked pass everywhere. A machine without data refuses others if ``refuse_unknown`` or the task itself demands it.
+    ``known``: bool[M], machines with data; ``invalid``: bool[M], machines whose data are unreliable. Tasks that are
+    not checked pass everywhere. A machine without data refuses tasks if ``refuse_unknown`` is set, or if the task
+    itself demands it.
     """
     requests = room.requests
     machines = room.left.shape[1]

@@ -1,8 +1,8 @@
 """Simulates the kubelet's Topology Manager on many machines at once: the room in their zones, and how tasks take it.
 
-Under single-numa-node a container (in pod scope: the pod) gets the lowest zone that has room for all of it, even if
-another would be better. If a container gets no zone, the pod is not admitted. Pods and their containers come in order;
-the kubelet tries no other order.
+Under single-numa-node, a container (in pod scope: the pod) gets the lowest zone that has room for all of it, even if
+another zone would be better. If a container gets no zone, the pod is not admitted. Containers get zones in the order
+of the pods, and in their order in the pod; the kubelet tries no other order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cost_models.numa.single_zone_alignment import (
 from cost_models.numa.zone_sets import choose_sets, spread_over
 
 SIMULATED = 16
-"""Where there is no formula for how many tasks fit a machine, so many are tried one after another at most."""
+"""How many tasks are tried one after another, at most, where no formula says how many fit a machine."""
 
 SINGLE = POLICIES.index("single-numa-node")
 RESTRICTED = POLICIES.index("restricted")
@@ -37,8 +37,8 @@ class ZoneRoom:
     """The amounts left in M machines' zones, for tasks of S shapes.
 
     ``policy``: int8[M], index into ``POLICIES``, 0 for machines that do not align tasks; ``total``: int64[R, M, Z],
-    what a zone has when it is empty; ``left``: int64[R, M, Z], what is left, or ``UNLISTED`` or ``UNLIMITED``; the
-    only field that changes.
+    what a zone has when it is empty; ``left``: int64[R, M, Z], what the zone has left, or ``UNLISTED`` or
+    ``UNLIMITED``; this field alone changes.
     """
 
     requests: Requests
@@ -48,7 +48,7 @@ class ZoneRoom:
     left: Int64
 
     def copy(self) -> ZoneRoom:
-        """Return a copy whose bookings do not change this one."""
+        """Return a copy; bookings in the copy do not change this object."""
         return ZoneRoom(self.requests, self.policy, self.pod_scope, self.total, self.left.copy())
 
     def policies(self, shapes: Int64, machines: Int64) -> NDArray[np.int8]:
@@ -96,8 +96,8 @@ class ZoneRoom:
         """Try one task of a shape on each machine; return which unit found no zone, int64[M], and the zones taken,
         bool[M, Z].
 
-        The former is -1 where the task is admitted. Unit 0 is the pod as a whole; init containers are numbered after
-        the other units.
+        The index of the unit is -1 where the task is admitted. Unit 0 is the pod as a whole; init containers are
+        numbered after the other units.
         """
         machines = np.arange(len(self.policy))
         return self._try(self.left.copy(), np.full(len(machines), shape), machines)
@@ -164,11 +164,11 @@ class ZoneRoom:
         return self.pod_scope[machines] | ((requests.apps[shapes] == 1) & requests.init_implied[shapes])
 
     def _choose_aligned_unit(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return which unit is aligned, for tasks that are aligned as one: int64[A]."""
+        """Return which unit is aligned, for tasks that are aligned as one unit: int64[A]."""
         return np.where(self.pod_scope[machines], 0, np.minimum(1, self.requests.apps[shapes]))
 
     def _slots(self, shapes: Int64, machines: Int64) -> Int64:
-        """Return how many tasks fit each zone, if each is aligned as one unit: int64[A, Z]."""
+        """Return how many tasks fit each zone, if each task is aligned as one unit: int64[A, Z]."""
         unit = self._choose_aligned_unit(shapes, machines)
         threshold, taken = self.requests.threshold[shapes, unit], self.requests.taken[shapes, unit]
         return slots_at(self.left, machines, threshold, taken)
@@ -192,7 +192,7 @@ class ZoneRoom:
     def _admit(self, shapes: Int64, machines: Int64, limit: Int64, *, book: bool) -> Int64:
         """Admit up to ``limit[i]`` tasks of ``shapes[i]`` to ``machines[i]``; return how many: int64[A].
 
-        With ``book`` they are also booked; then no machine may occur twice.
+        With ``book``, the admitted tasks are also booked; then no machine may occur twice.
         """
         admitted = np.zeros(len(shapes), dtype=np.int64)
         apart = (self.policies(shapes, machines) == SINGLE) & ~self.pod_scope[machines]
@@ -225,8 +225,9 @@ class ZoneRoom:
         return admitted
 
     def _try(self, trial: Int64, shapes: Int64, machines: Int64) -> tuple[Int64, Bool]:
-        """Admit one task to each machine's zones in ``trial``; return as ``try_one_task``. A refused task leaves a part
-        booked.
+        """Admit one task to each machine's zones in ``trial``; return what ``try_one_task`` returns.
+
+        A refused task leaves a part booked.
         """
         requests = self.requests
         policy = self.policies(shapes, machines)

@@ -3,14 +3,14 @@
 Source: kubernetes-sigs/scheduler-plugins, pkg/noderesourcetopology/least_numa.go:
 
     for k = 1 ..: sets of k zones in order; one counts only if each of its zones lists every requested resource; it
-        fits if together they have what is asked for. Of those that fit, one whose mean distance is the least of all
-        sets of k zones is optimal; else the nearest is taken, and is not optimal.
+        fits if together they have what is asked for. Of the sets that fit, a set whose mean distance is the least of
+        all sets of k zones is optimal; otherwise the nearest set is taken, and is not optimal.
     step  = 100 / max NUMA nodes             (integers)
     score = 100 - k x step + (step / 2 if optimal); 0 if nothing fits
 
 The mean distance of a set is over all ordered pairs of its zones, including each zone with itself. A request for no
 resource of any zone scores 100. In container scope, k is the largest number of zones that any container or init
-container needs, each container's request is subtracted from its zones, and the task is optimal if all its containers
+container needs. Each container's request is subtracted from its zones, and the task is optimal if all its containers
 are. Machines are scored under any policy.
 """
 
@@ -74,7 +74,7 @@ class _Zones:
     listed: Bool
     """bool[R, A, Z], whether a zone lists the resource."""
     anywhere: Bool
-    """bool[R, A], whether some zone lists it."""
+    """bool[R, A], whether some zone of the machine lists the resource."""
     there: Bool
     """bool[A, Z], whether the zone exists."""
     distance: Int64
@@ -99,8 +99,7 @@ class _Zones:
 
 
 def _sizes(zones: _Zones, units: list[Int64]) -> tuple[Int64, Bool]:
-    """Return the most zones that a unit needs on each machine, int64[A]: -1 if one fits nowhere, 0 if none needs a
-    zone.
+    """Return the most zones that a unit needs on each machine, int64[A]: -1 if one fits nowhere, 0 if none is needed.
 
     Return also whether all choices are optimal: bool[A].
     """
@@ -182,7 +181,8 @@ def _nearest(
     """Return the nearest set of ``count`` zones that has ``wanted`` (int64[r]), the first of equals.
 
     ``left``: int64[r, A, Z]; ``there``, ``lists_all``: bool[A, Z]; ``between``: int64[A, Z, Z], distances of zones.
-    Returns whether there is one, bool[A]; whether no set at all is nearer, bool[A]; and its zones, int64[A, count].
+    The function returns whether such a set exists, bool[A]; whether no set at all is nearer, bool[A]; and its zones,
+    int64[A, count].
     """
     machines, width = there.shape
     every = np.arange(machines)

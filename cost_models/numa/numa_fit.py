@@ -4,10 +4,10 @@ Source: the NodeResourceTopologyMatch plugin of kubernetes-sigs/scheduler-plugin
 single-numa-node in container and pod scope, and its four scores; `room` and `scores` state them. Added:
 
 * **Whole rounds, not one pod at a time.** A ledger simulates what the kubelets do with a round's placements, in their
-  order, so that pods of different classes do not count on the same zone. The kubelet chooses the zone, the lowest that
-  fits; so the capacity of an arc from a class to a machine is the sum of its zones' slots.
+  order, so that pods of different classes do not count on the same zone. The kubelet gives a task the lowest zone in
+  which it fits; so the capacity of an arc from a class to a machine is the sum of its zones' slots.
 * **A new task is subtracted from one zone, not from all.** As long as a record does not count a task, the model
-  subtracts it from the zone that its kubelet must have given it; upstream's cache subtracts it from every zone.
+  subtracts the task from the zone that its kubelet must have given it; upstream's cache subtracts it from every zone.
 * **Options**, off by default: other policies (``modelledPolicies``), the distance of zones (``distanceCost``), and pods
   that ask for alignment themselves (``podHints``).
 
@@ -147,8 +147,8 @@ def _fresh(
 ) -> tuple[ZoneTable, Bool]:
     """Return the table without records that are to be ignored, and which machines have unreliable records: bool[M].
 
-    A record is unreliable, for example, if tasks were evicted for another: only a newer one can say which zone that
-    got.
+    A record is unreliable, for example, if tasks were evicted for another task: only a newer record can say which
+    zone that task got.
     """
     invalid = np.zeros(table.machines, dtype=np.bool_)
     if arrivals is not None:
@@ -159,7 +159,7 @@ def _fresh(
     if options.stale_after > 0 and options.stale != "use":
         stale = table.known & ~(
             now - table.updated <= options.stale_after
-        )  # a record without a time counts as stale
+        )  # A record without a time counts as stale.
         if options.stale == "refuse":
             invalid |= stale
         else:
@@ -215,9 +215,7 @@ def _find_room_after_eviction(
 
 
 def _remoteness(room: ZoneRoom, table: ZoneTable, shapes: int) -> Float64:
-    """Return by how much the mean distance of a task's zones exceeds the local one, in units of 10:
-    float64[shapes, M].
-    """
+    """Return how far the mean distance of a task's zones exceeds the local one, in units of 10: float64[shapes, M]."""
     remoteness = np.zeros((shapes, table.machines))
     for shape in range(shapes):
         _, used = room.try_one_task(shape)

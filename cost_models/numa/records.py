@@ -7,10 +7,10 @@ A record of kind ``NodeResourceTopology`` bears the machine's name; its payload 
                 "resources": {"cpu": {"capacity": 32000, "allocatable": 31000, "available": 12000}}}]}
 
 ``policy`` and ``scope`` are the kubelet's words. ``maxNUMANodes`` (default 8), ``updated`` (seconds since the epoch),
-``costs`` (a missing distance is 255), ``capacity`` and ``allocatable`` (default: the available amount) may be left out.
-Amounts are integers in the unit of their resource: cpu in milli-cores, memory in bytes, else counts. ``missing``, if
-present, lists the ids of all tasks that were on the machine but that the figures do not count yet. The driver finds
-them by the fingerprint of the counted tasks.
+``costs`` (a missing distance is 255), ``capacity`` and ``allocatable`` (default: the available amount) may be left
+out. Amounts are integers in the unit of their resource: cpu in milli-cores, memory in bytes, all others in counts.
+``missing``, if present, lists the ids of all tasks that were on the machine but that the figures do not count yet.
+The driver finds them by the fingerprint of the counted tasks.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class ZoneTopology:
     distance: Int64
     """int64[Z, Z], from zone to zone."""
     missing: frozenset[str] | None
-    """Ids of tasks that the figures do not count, None if the driver does not know."""
+    """Ids of tasks that the figures do not count, None if the driver does not know them."""
 
 
 def parse_topology(payload: bytes) -> ZoneTopology:
@@ -96,8 +96,9 @@ def parse_topology(payload: bytes) -> ZoneTopology:
 
 
 def _zones(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the zones by ascending id. Raises ``BadRecordError`` if two have one id, or one has no map of
-    resources.
+    """Return the zones by ascending id.
+
+    Raises ``BadRecordError`` if two zones have one id, or if a zone has no map of resources.
     """
     zones = entry.get("zones")
     if not isinstance(zones, list) or not all(isinstance(zone, dict) for zone in zones):

@@ -1,8 +1,9 @@
 """The requests of tasks to NUMA zones: a vector for the pod as a whole, and one for each container.
 
-Source: kubernetes-sigs/scheduler-plugins, pkg/noderesourcetopology. A pod's own request of a resource is the sum over
-its containers, or the largest request of an init container if that is more, plus the runtime's overhead. Sidecars count
-as init containers there; with ``kubelet_sidecars`` they count as ordinary containers, which keep what they take.
+Source: kubernetes-sigs/scheduler-plugins, pkg/noderesourcetopology. A pod requests of a resource the sum over its
+containers, or the largest request of an init container if that is more, plus the runtime's overhead. In this rule,
+sidecars count as init containers; with ``kubelet_sidecars`` they count as ordinary containers, which keep what they
+take.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Requests:
     amounts: Int64
     """int64[S, U, R], requested amounts."""
     threshold: Int64
-    """int64[S, U, R], what a zone must have left at least; ``NOT_ASKED`` if it does not matter."""
+    """int64[S, U, R], what a zone must have left at least; ``NOT_ASKED`` if the amount left does not matter."""
     taken: Int64
     """int64[S, U, R], what is subtracted from the zone."""
     init_amounts: Int64
@@ -177,7 +178,10 @@ def bad_hints(shapes: ShapeBatch, options: NumaOptions) -> list[str]:
 
 
 def _pod(row: ShapeRow, request: Mapping[str, int], options: NumaOptions) -> PodRequests:
-    """Return a shape's requests. Without containers it counts as one guaranteed container, so that it is checked."""
+    """Return a shape's requests.
+
+    A pod without known containers counts as one guaranteed container, so that it is checked.
+    """
     containers = row.containers
     if not containers:
         amounts = tuple((name, amount) for name, amount in request.items() if amount > 0 and name != "pods")

@@ -1,16 +1,16 @@
 """Decides whether a task would fit in a machine's zones if others left, without knowing which task has which zone.
 
 A record states what zones have in all and what they have left, but not which tasks have the difference. Two facts are
-certain: each container (in pod scope each pod) of a counted task has one zone for all that it takes exclusively, and a
-zone cannot give away more than it has. So there are several possible *worlds*, and a machine opens for a task only if
-in each world some zone has room for the whole task. The kubelet is less strict, as it may put containers into different
-zones; but wherever it puts the first containers, a zone with room for all of them takes the last. It does no harm if
-more becomes free than expected.
+certain: each container (in pod scope each pod) of a counted task has one zone for all that it takes exclusively, and
+a zone cannot give away more than it has. Several *worlds* (distributions of tasks over zones) are therefore possible,
+and a machine opens for a task only if in each world some zone has room for the whole task. The kubelet is less
+strict, as it may put containers into different zones; but wherever it puts the first containers, a zone with room for
+all of them takes the last. Nothing goes wrong if more becomes free than expected.
 
-As in upstream's eviction simulation, tasks take these exclusively: devices, and for guaranteed tasks whole cpus, memory
-and huge pages. A sidecar has a zone like any container until its task is gone, even where the filter treats it
-differently. If a machine's tasks take more of a resource in all than its zones have given away, that resource is not
-assigned by zone there, and no task gives any of it back.
+As in upstream's eviction simulation, tasks take these exclusively: devices, and for guaranteed tasks whole cpus,
+memory and huge pages. A sidecar has a zone like any container until its task is gone, even where the filter treats
+sidecars differently. If a machine's tasks take more of a resource in all than its zones have given away, the model
+treats the resource as not assigned by zone on this machine, and no task gives any of it back.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from cost_models.numa.requests import Requests
 CORE = 1_000
 
 NEVER = 2**62
-"""The amount that a zone lacks if it has no room, whichever tasks leave."""
+"""The amount that a zone is said to lack if it has no room, whichever tasks leave."""
 
 MOST_WORLDS = 2_000
-"""Most steps of a search for a world without room; if a search is longer, its machine counts as never getting room."""
+"""Most steps of a search for a world without room; if a search is longer, its machine counts as never having room."""
 
 
 @dataclass(slots=True, eq=False)
@@ -37,7 +37,7 @@ class ZonesAfterEviction:
     """Says which tasks machines would take after evictions; ``RoomAfterEviction`` states what its methods guarantee."""
 
     held: Bool
-    """bool[S, M], whether a machine refuses a shape only because of the tasks there."""
+    """bool[S, M], whether a machine refuses a shape only because of the tasks on the machine."""
     open_to_it: Bool
     """bool[M], whether a machine aligns under single-numa-node, and has a reliable record that counts all of
     its tasks.
@@ -55,21 +55,21 @@ class ZonesAfterEviction:
     machine: Int64
     """int64[A], the machine of each task that records count, ascending."""
     task: Int64
-    """int64[A], the row of each of these tasks."""
+    """int64[A], the row of each of the tasks."""
     shape: Int64
-    """int64[A], the row in ``residing`` of each of these tasks."""
+    """int64[A], the row in ``residing`` of each of the tasks."""
     _first: Int64 = field(init=False)
     """First row of each machine in ``machine``."""
     _exclusive: Int64 = field(init=False)
     """Amounts that tasks take exclusively."""
     _understood: Bool = field(init=False)
-    """Whether zones have given away at least what all tasks there take: bool[R, M]."""
+    """Whether zones have given away at least what all tasks on the machine take: bool[R, M]."""
 
     def __post_init__(self) -> None:
         self._first = np.searchsorted(self.machine, np.arange(len(self.open_to_it) + 1))
         self._exclusive = exclusive_amounts(self.residing)
         every = np.ones(len(self.task), dtype=np.bool_)
-        # False for a resource that is not assigned by zone on a machine.
+        # False for a resource that a machine does not assign by zone.
         self._understood = self.given.sum(axis=2) >= self._sum_taken(every)
 
     def find_possible(self, shape: int, tasks: Int64) -> Bool:
@@ -86,7 +86,7 @@ class ZonesAfterEviction:
         return self.open_to_it & fits.any(axis=1)
 
     def admits(self, shape: int, machine: int, tasks: Collection[int]) -> bool:
-        """Return whether a machine takes a task of a shape once ``tasks`` have left, if no others are placed there."""
+        """Return whether a machine takes a task of a shape once ``tasks`` have left, if no other is placed there."""
         if not self.open_to_it[machine]:
             return False
         threshold = self.requests.threshold[shape, 0]
@@ -95,7 +95,7 @@ class ZonesAfterEviction:
         listed: Bool = np.all(left[:, asked] >= 0, axis=1)
         if not listed.any():
             return False
-        # The leaving tasks may also be in zones that are too small for the new one.
+        # The leaving tasks may also be in zones that are too small for the new task.
         lacking = np.where(listed[:, None], np.where(asked, threshold - left, 0), NEVER)
         understood = self._understood[:, machine]
         given = self.given[:, machine].T * understood
@@ -129,8 +129,9 @@ def exclusive_amounts(requests: Requests) -> Int64:
 
 
 def _world_without_room(lacking: Int64, given: Int64, parts: Int64) -> bool:
-    """Return whether ``parts`` may be in zones such that no zone has room once they have left; True also if the search
-    takes too long.
+    """Return whether the zones of ``parts`` may be such that no zone has room once the parts have left.
+
+    Also True if the search takes too long.
 
     ``lacking``: int64[Z, r], what each zone lacks (0 or less for nothing); ``given``: int64[Z, r], what it has given
     away; ``parts``: int64[N, r]. A part that no zone can hold frees nothing.
@@ -142,7 +143,8 @@ def _world_without_room(lacking: Int64, given: Int64, parts: Int64) -> bool:
     hopeless = np.full(lacking.shape, NEVER)
     if not _Worlds(hopeless.tolist(), given.tolist(), ordered).lacks_room(0, 0):
         return (
-            True  # the record contradicts the tasks on the machine, so no distribution over zones is possible
+            # The record contradicts the tasks on the machine, so no distribution over zones is possible.
+            True
         )
     return _Worlds(lacking.tolist(), given.tolist(), ordered).lacks_room(0, 0)
 
@@ -150,7 +152,8 @@ def _world_without_room(lacking: Int64, given: Int64, parts: Int64) -> bool:
 class _Worlds:
     """Searches possible distributions of leaving tasks over zones ("worlds") for one after which no zone has room.
 
-    A *part* is what one unit of these tasks, a container or a whole pod, takes exclusively. The largest come first.
+    A *part* is what one unit of the leaving tasks, a container or a whole pod, takes exclusively. The largest come
+    first.
     """
 
     def __init__(
@@ -162,7 +165,7 @@ class _Worlds:
         self._steps = 0
 
     def lacks_room(self, index: int, begin: int) -> bool:
-        """Return whether after some distribution of the parts from ``index`` on no zone has room.
+        """Return whether the parts from ``index`` on can be distributed such that no zone has room.
 
         The zones of the parts before ``index`` are given. Of equal parts, a later one is tried only in the zone of the
         earlier one (``begin``) or in a later zone, as the order of equal parts does not matter.

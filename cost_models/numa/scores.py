@@ -8,10 +8,10 @@ are 2 cores.
     MostAllocated(zone)       the same with     s = request x 100 / available
     BalancedAllocation(zone)  (1 - sample variance of request / available) x 100, 0 if a fraction exceeds 1
 
-Sums run over the requested resources; s = 0 for one that the zone does not list. A machine's score is the lowest of its
-zones' scores that is not 0 ("assume the kubelet picks the worst"). In container scope it is the mean over all
-containers and init containers, each scored on what zones have before the task. Tasks that are not guaranteed score 100.
-Machines that do not align tasks, or have no record, score 0.
+Sums run over the requested resources; s = 0 for a resource that the zone does not list. A machine's score is the
+lowest of its zones' scores that is not 0 ("assume the kubelet picks the worst"). In container scope, the score is the
+mean over all containers and init containers, each scored on what zones have before the task. Tasks that are not
+guaranteed score 100. Machines that do not align tasks, or have no record, score 0.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def allocation_scores(
         key = request.tobytes()
         if key not in by_request:
             found = STRATEGIES[options.strategy](held, weights, request)
-            # The least score of each machine's zones that is not 0, 0 if all are.
+            # The least of the zones' scores on each machine that is not 0; 0 if all are 0.
             worst = np.where(there & (found > 0), found, PERFECT + 1).min(axis=1, initial=PERFECT + 1)
             by_request[key] = np.where(worst > PERFECT, 0, worst)
         return by_request[key]

@@ -1,12 +1,13 @@
 """Finds the NUMA zones of tasks under the policy single-numa-node on many machines, by pod or by container.
 
-``left`` states what zones have left: int64[R, M, Z] for R resources and M machines with up to Z zones each. A unit fits
-a zone that has ``threshold`` left (int64[R], negative for a resource that it does not request), and takes ``taken``
-(int64[R]) of it. If a task is aligned as one unit, a division gives the number of tasks that fit a zone.
+``left`` states what zones have left: int64[R, M, Z] for R resources and M machines with up to Z zones each. A unit
+fits a zone that has ``threshold`` left (int64[R], negative for a resource that the unit does not request), and takes
+``taken`` (int64[R]) of the zone. If a task is aligned as one unit, a division gives the number of tasks that fit a
+zone.
 
-Otherwise containers get zones in their order, each the lowest zone that still has room for all of it. If one container
-gets no zone, the pod is not admitted and takes nothing. Init containers come first; each needs a zone with room, but
-takes nothing.
+Otherwise containers get zones in their order; each gets the lowest zone that still has room for all of it. If some
+container gets no zone, the pod is not admitted and takes nothing. Init containers come first; each needs a zone with
+room, but takes nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def slots_everywhere(left: Int64, threshold: Int64, taken: Int64) -> Int64:
     for row in np.flatnonzero(threshold >= 0).tolist():
         here, each = left[row], int(taken[row])
         if each > 0:
-            np.minimum(slots, here // each, out=slots)  # -1 if the zone does not list the resource
+            np.minimum(slots, here // each, out=slots)  # -1 in a zone that does not list the resource
         else:
             slots[here < threshold[row]] = 0
     return np.maximum(slots, 0, out=slots)

@@ -18,7 +18,7 @@ from cost_models.numa.requests import Requests
 from cost_models.numa.single_zone_alignment import UNLIMITED
 
 REASON = "cannot align pod"
-"""Reason for a machine whose zones are full once the round's placements are there."""
+"""Reason for a machine whose zones are full once the round's placements are on it."""
 
 EXACT, ROUGH = range(2)
 UNKNOWN = -1
@@ -30,12 +30,12 @@ ANY = np.int32(2**31 - 1)
 class ZoneLedger:
     """The ledger of NUMA zones; the scheduler's ``Ledger`` states what the methods guarantee.
 
-    The kubelet sees tasks in the order of their bindings and gives each the lowest zone that fits. So on machines that
-    align tasks, admission must keep the order of bindings.
+    The kubelet sees tasks in the order of their bindings and gives each the lowest zone that fits. On machines that
+    align tasks, admission must therefore keep the order of bindings.
 
     ``_answers``: int32[2, S, M], cached results of ``ZoneRoom.count_room`` (``EXACT``) and ``ZoneRoom.room_of``
-    (``ROUGH``), ``UNKNOWN`` where there is none; None for no cache. It pays because a network is built several times
-    between two bookings.
+    (``ROUGH``), ``UNKNOWN`` where none is cached; None for no cache. The cache pays because a network is built
+    several times between two bookings.
     """
 
     zones: ZoneRoom
@@ -129,8 +129,8 @@ _TEXTS = ("resources", "names", "init_names")
 def read_room(arrays: Arrays, shapes: int, machines: int) -> ZoneRoom:
     """Return the free amounts of zones from a saved ledger.
 
-    It may hold more shapes than ``shapes``, namely those of tasks that are on machines. Raises ``KeyError`` for a
-    missing array, ``MalformedArraysError`` for one with wrong type or size.
+    The result may have more shapes than ``shapes``: those of tasks that are on machines. Raises ``KeyError`` for a
+    missing array, ``MalformedArraysError`` for an array with wrong type or size.
     """
     given = []
     for name, (kind, layout) in {**_ROOM, **_REQUESTS}.items():

@@ -1,9 +1,9 @@
 """Chooses sets of zones like the kubelet's Topology Manager under the policies restricted and best-effort.
 
-Source: k8s.io/kubernetes pkg/kubelet/cm: each resource manager proposes sets of zones, and prefers sets of as few zones
-as the request would need on an empty machine. The kubelet chooses a set that all managers propose and prefer; of
-several, that with the lowest number if zones are read as bits. Under restricted, it admits no task without such a set.
-Under best-effort, it then chooses the smallest set with room, or else all zones.
+Source: k8s.io/kubernetes pkg/kubelet/cm: each resource manager proposes sets of zones, and prefers sets that have as
+few zones as the request would need on an empty machine. The kubelet chooses a set that all managers propose and
+prefer; of several, that with the lowest number if zones are read as bits. Under restricted, the kubelet admits no
+task without such a set. Under best-effort, the kubelet then chooses the smallest set with room, or else all zones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _sets(zones: int) -> tuple[tuple[int, ...], ...]:
 
 
 def choose_sets(left: Int64, need: Int64, total: Int64, *, aligned_only: Bool) -> tuple[Bool, Bool]:
-    """Return whether each machine's kubelet admits a request, bool[A], and the zones that it takes for it, bool[A, Z].
+    """Return whether each machine's kubelet admits a request, bool[A], and the zones that the request gets, bool[A, Z].
 
     ``left``: int64[R, A, Z], at least 0; ``need``: int64[R, A], 0 for a resource that is not aligned; ``total``:
     int64[R, A, Z]; ``aligned_only``: bool[A], True under restricted, False under best-effort. A request for nothing
@@ -34,8 +34,8 @@ def choose_sets(left: Int64, need: Int64, total: Int64, *, aligned_only: Bool) -
     """
     width = min(left.shape[2], MOST_ZONES)
     asks = need > 0
-    # How many zones each resource needs on an empty machine: 0 if it is not requested, Z + 1 if all Z zones together
-    # have too little.
+    # How many zones a request needs of each resource on an empty machine: 0 if the resource is not requested, Z + 1
+    # if all Z zones together have too little.
     largest = np.cumsum(np.sort(total, axis=2)[:, :, ::-1], axis=2)
     fewest = np.where(asks, 1 + (largest < need[:, :, None]).sum(axis=2), 0)
     size = fewest.max(axis=0, initial=0)

@@ -34,7 +34,7 @@ class ZoneTable:
     updated: Float64
     """float64[M], when the record was written, in seconds since the epoch; NaN if unknown."""
     zones: Int64
-    """int64[M], number of zones."""
+    """int64[M], number of zones of each machine."""
     listed: Bool
     """bool[R, M, Z], whether a zone lists the resource; False without a zone."""
     amounts: Int64
@@ -42,7 +42,7 @@ class ZoneTable:
     distance: Int64
     """int64[M, Z, Z], distance from zone to zone."""
     missing: Mapping[int, frozenset[str]]
-    """By machine, the ids of the tasks that the figures do not count; no entry if they are not known."""
+    """By machine, the ids of the tasks that the figures do not count; a machine has no entry if they are not known."""
 
     @property
     def machines(self) -> int:
@@ -85,8 +85,8 @@ class ZoneTable:
 class ZoneReader:
     """Reads the NUMA records of nodes into one table of zones; keeps it, since few records change from round to round.
 
-    Equal records give equal tables, whatever was read before. Threads may share a reader: it replaces its kept table as
-    a whole.
+    Equal records give equal tables, whatever was read before. Threads may share a reader, because it replaces its
+    stored table as a whole.
     """
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class ZoneReader:
     ) -> tuple[ZoneTable | None, tuple[str, ...]]:
         """Return the zones of the machines ``names``, None if none has a record, and notes on bad records.
 
-        A machine with a bad record counts as one without.
+        A machine with a bad record counts as a machine without a record.
         """
         parsed = self._parser.read({name: records[name] for name in names if name in records})
         notes = tuple(
@@ -153,7 +153,7 @@ def zone_room(
     """Return the free amounts of zones that the records state. ``table`` has the resources of ``requests``, in their
     order.
 
-    Machines align under single-numa-node, and under the policies that ``options`` model.
+    Zones count for machines that align under single-numa-node, and under the policies that ``options`` model.
     """
     looked_at = np.isin(table.policy, [SINGLE, *sorted(options.modelled)])
     policy = np.where(looked_at, table.policy, np.int8(0)).astype(np.int8)
@@ -175,21 +175,23 @@ def zone_room(
 
 # --- Which tasks are on a machine, but not in its record's figures yet.
 #
-# A record counts the tasks that the scheduler knew to be on the machine when the record arrived, except those that got
-# their machine after ``updated`` less ``settleSeconds``, the time that kubelet and exporter take. If the driver
-# compared fingerprints, the record itself says which tasks are ``missing``.
+# A record counts the tasks that the scheduler knew to be on the machine when the record arrived. It does not count
+# tasks that got their machine after ``updated`` less ``settleSeconds``, the time that kubelet and exporter take. If
+# the driver compared fingerprints, the record itself says which tasks are ``missing``.
 
 
 def find_uncounted(arrivals: Arrivals | None, table: ZoneTable, options: NumaOptions) -> Arrivals | None:
-    """Return the tasks on machines that the machines' records do not include yet, in order of arrival; None if there
-    are none.
+    """Return the tasks on machines that the machines' records do not include yet, in order of arrival.
+
+    None if all are included.
     """
     if arrivals is None or len(arrivals.machine) == 0:
         return None
     machine = arrivals.machine
     known = table.known[machine]
     with np.errstate(invalid="ignore"):
-        later = arrivals.time > table.updated[machine] - options.settle  # False where a time is not known
+        # A comparison with an unknown time is False.
+        later = arrivals.time > table.updated[machine] - options.settle
     settled = np.zeros(table.machines, dtype=np.bool_)
     settled[list(table.missing)] = True
     listed = np.zeros(len(machine), dtype=np.bool_)

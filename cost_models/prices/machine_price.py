@@ -1,12 +1,12 @@
 """Keeps expensive machines free: a task costs more on a machine with a higher price.
 
-A machine's price is a number in one of its labels, or what a table says for that label's value: with the label
-``node.kubernetes.io/instance-type`` a table gives each type its price. Only the ratio to ``highest`` counts, the price
-that is worth 100 points; so any currency and any time will do. Machines without a price that can be read cost
-``unknown``.
+A machine's price is a number in one of its labels, or what a table says for the label's value: with the label
+``node.kubernetes.io/instance-type``, a table gives each type its price. Only the ratio to ``highest`` counts, the
+price that is worth 100 points, so prices may be in any currency, and for any period. Machines without a price that
+can be read cost ``unknown``.
 
-With ``onlyEmpty`` a machine costs its price only while no task is there: what runs already is paid for. Then tasks
-gather on dear machines that are in use rather than on cheap ones that are not.
+With ``onlyEmpty``, a machine costs its price only while it has no task: a machine in use is paid for already. Tasks
+then gather on dear machines that are in use rather than on cheap ones that are not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cost_models.interface import Assessment, BaseModel, MachineColumns, Promise
 LABEL = "firmament.io/price"
 HIGHEST = 1.0
 MOST = 1e9
-"""No price counts as more than so many times the highest."""
+"""No price counts as more than this many times the highest."""
 
 
 class MachinePrice(BaseModel):

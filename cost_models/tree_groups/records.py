@@ -5,13 +5,13 @@ A record of kind ``TopologyTree`` with the name ``tree`` holds the tree, units b
     {"name": "default-tree", "levels": ["rack", "node"], "resources": ["cpu", "memory"],
      "tree": {"rack-0": {"n1": {}, "n2": {}}, "rack-1": {"n3": {}}}}
 
-A record of kind ``TopologyGroup`` is named as the job; all of a constraint may be left out but its level:
+A record of kind ``TopologyGroup`` is named after the job; all fields of a constraint but its level may be left out:
 
     {"group": "ns/name", "constraints": {"rack": {"type": "spread", "hard": false, "partitions": 2,
                                                   "min": 1, "max": 4, "factor": 2}}}
 
-Source of the formats: the ConfigMaps of KEP-4986 (Sakkara). There ``min`` and ``max`` count only together, and any type
-but ``spread`` is a pack; so they do here.
+Source of the formats: the ConfigMaps of KEP-4986 (Sakkara). In upstream, ``min`` and ``max`` count only together, and
+any type but ``spread`` is a pack; this module reads them in the same way.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ DEFAULT_LEVELS = ("rack", "node")
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
-    """``levels``: names from the top; ``paths``: by machine the names of its units, its own last, of any length;
-    ``depth``: the longest of those; ``resources``: those by which the rooms of units are compared, empty for all.
+    """``levels``: names from the top.
+
+    ``paths``: by machine, the names of its units, with its own name last, of any length; ``depth``: the longest of
+    these lengths; ``resources``: the resources by which the rooms of units are compared, empty for all.
     """
 
     levels: tuple[str, ...]

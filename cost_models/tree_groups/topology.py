@@ -1,17 +1,19 @@
 """Topology groups: the tasks of a job are distributed over a tree of machines by a rule for each level.
 
 Source: KEP-4986 (Sakkara) of kubernetes-sigs/scheduler-plugins. The model reads trees and rules from records
-(`records`) and labels (`trees`), and hands them to the scheduler, which decides how many tasks of a
-group go to which machine before it assigns tasks to those places. It charges nothing: among equally good ways to share
-a group out, what all other models charge decides.
+(`records`) and labels (`trees`), and hands them to the scheduler, which decides how many tasks of a group go to which
+machine before it assigns tasks to those places. The model charges nothing: among equally good ways to share a group
+out, the charges of all other models decide.
 
 Arguments:
 
 * ``topologyConfigMapNameSpace`` ("default"): the namespace in which the driver looks for the tree's ConfigMap;
-* ``nodeLabels``: labels of machines that give the tree, from the top, when no record of a tree is there. Without them,
-  the label ``sakkara.topology.rack`` does if every machine has it; else all machines stand side by side;
-* ``domainChoice`` ("best-fit"): of units that serve a group equally well, those with the least room, so that small
-  groups do not break up empty ones; "roomiest": those with the most; "cheapest": those that cost least.
+* ``nodeLabels``: labels of machines that give the tree, from the top, if no record states a tree. Without
+  ``nodeLabels``, the label ``sakkara.topology.rack`` gives the tree if every machine has it; else all machines are
+  right below the root;
+* ``domainChoice`` says which of the units that serve a group equally well it gets: "best-fit" (the default): those
+  with the least room, so that small groups do not break up empty units; "roomiest": those with the most room;
+  "cheapest": those that cost least.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ CHOICES: tuple[Choice, ...] = ("best-fit", "roomiest", "cheapest")
 
 
 class Topology(BaseModel):
-    """States how groups are distributed over machines; see the module for its arguments."""
+    """States how groups are distributed over machines; the docstring of the module explains the arguments."""
 
     name = MODEL_NAME
     kind = "overlay"
@@ -55,7 +57,7 @@ class Topology(BaseModel):
 
     def __init__(self, **args: Any) -> None:
         given = Arguments(MODEL_NAME, args)
-        given.text("topologyConfigMapNameSpace", "default")  # only the driver reads this argument
+        given.text("topologyConfigMapNameSpace", "default")  # Only the driver reads this argument.
         self._labels = given.texts("nodeLabels", ()) if "nodeLabels" in args else ()
         self._choice = given.choice("domainChoice", CHOICES)
         given.finish()
@@ -85,8 +87,10 @@ class Topology(BaseModel):
     def _read(
         self, records: Mapping[str, Mapping[str, bytes]]
     ) -> tuple[TreeRecord | None, dict[str, GroupRules], tuple[str, ...]]:
-        """Return the tree, None if there is no record of one that can be read; rules by the id of the job, in
-        that order, those that cannot be read being a soft pack; and what cannot be read, a line each.
+        """Return the tree, None if no record of a tree can be read.
+
+        Rules by the id of the job, in that order, with a soft pack for rules that cannot be read; and what cannot be
+        read, a line each.
         """
         trees = self._trees.read(records.get(TREE_RECORD, {}))
         groups = self._groups.read(records.get(GROUP_RECORD, {}))

@@ -1,7 +1,7 @@
 """Finds the positions of machines in a tree: by a record, by labels, or all machines right below the root.
 
-A machine's unit is known by its path from the root, so that two rows may each have a rack of the same name. Machines
-that stand higher in a record's tree than others are units of their own on the levels between.
+A machine's unit is known by its path from the root, so that two rows may each have a rack with the same name.
+Machines that are higher in a record's tree than other machines form units of their own on the levels between.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def place_by_record(record: TreeRecord, machines: MachineColumns) -> TreePositio
 
 
 def place_by_labels(keys: Sequence[str], machines: MachineColumns) -> TreePositions:
-    """Place machines by the values of some labels, from the top; machines that lack one are outside the tree."""
+    """Place machines by the values of some labels, from the top.
+
+    Machines that lack one of the labels are outside the tree.
+    """
     paths: list[tuple[str, ...] | None] = []
     for name, labels in zip(machines.names, machines.labels, strict=True):
         units = [labels.get(key, "") for key in keys]
@@ -57,7 +60,10 @@ def level_names(keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def place_by_default(machines: MachineColumns) -> TreePositions:
-    """Place machines by the label of Sakkara's racks if every machine has it; else put all right below the root."""
+    """Place machines by the label of Sakkara's racks if every machine has it.
+
+    Else put all machines right below the root.
+    """
     if machines.count and all(labels.get(RACK_LABEL) for labels in machines.labels):
         racks = place_by_labels((RACK_LABEL,), machines)
         return TreePositions(("rack", NODE_LEVEL), racks.paths)

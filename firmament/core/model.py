@@ -348,10 +348,10 @@ class JobGroup:
     machine, rounds look for machines for all expected ones.
     """
     expected_alike: bool = False
-    """Whether the tasks that do not exist yet will request what the present tasks do. If the tasks to come will request the same, or if all tasks exist, no task is placed unless all would fit. If
-    tasks to come will request something else, domains come first in which all expected tasks would fit. If no domain
-    would hold all expected tasks, domains are used in which all existing tasks fit. For a group of groups: whether
-    all that are expected begin together.
+    """Whether the tasks that do not exist yet will request what the present tasks do. If they will, or if all tasks
+    exist, no task is placed unless all would fit. If tasks to come will request something else, domains come first in
+    which all expected tasks would fit. If no domain would hold them all, domains are used in which all existing tasks
+    fit. For a group of groups: whether all that are expected begin together.
     """
     divided: tuple[tuple[str, LevelRule], ...] = ()
     """Labels of machines, each with a rule that divides the group's members (tasks, or groups) over the label's values.
