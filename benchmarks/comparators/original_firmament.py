@@ -21,8 +21,9 @@ import grpc
 from benchmarks.comparators import original_messages as wire
 from benchmarks.comparators.base import Contest, NotMeasuredError, Outcome, assignments
 from benchmarks.processes.parts.free_ports import free_ports
+from firmament.core.flow.joint_admission import admit
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.flow.residual import Residual, admit
+from firmament.core.flow.residual import Residual
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 10.0

@@ -1,4 +1,4 @@
-"""Keeps messages to be sent on a session's stream, and repeats acknowledgements while a driver's message is handled.
+"""Keeps messages to be sent on a session's stream.
 
 The number of waiting messages is limited, so that a slow reader slows rounds down instead of filling memory.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import grpc
@@ -123,44 +121,3 @@ class DriverOutbox:
                 return self._ending
             self._filled.clear()
             await self._filled.wait()
-
-
-EVERY = 5.0
-"""Seconds between signs of life to a driver: far fewer than any driver waits before it gives up."""
-
-HUNG = 600.0
-"""Seconds after which the handling of a message counts as hung, so that no more signs of life are sent."""
-
-
-class SignsOfLife:
-    """Repeats the last acknowledgement while a message is being handled.
-
-    Only the event loop's thread may use the object. Without signs of life, the driver would believe that the solver
-    is dead while a message takes long.
-    """
-
-    def __init__(self, outbox: DriverOutbox, every: float = EVERY, hung: float = HUNG) -> None:
-        self._outbox = outbox
-        self._every = every
-        self._hung = hung
-        self._since: float | None = None
-        self._sequence = 0
-
-    @contextmanager
-    def repeat_during(self, sequence: int) -> Iterator[None]:
-        """Return the context in which a message is handled; ``sequence``: the last acknowledged batch."""
-        self._since, self._sequence = asyncio.get_running_loop().time(), sequence
-        try:
-            yield
-        finally:
-            self._since = None
-
-    async def run(self) -> None:
-        """Send signs of life until cancelled."""
-        while True:
-            await asyncio.sleep(self._every)
-            if self._since is None:
-                continue
-            waited = asyncio.get_running_loop().time() - self._since
-            if self._every <= waited < self._hung:
-                self._outbox.acknowledge(self._sequence)

@@ -17,7 +17,8 @@ from firmament.core.events import InvalidEventError
 from firmament.core.intake.events import TooLargeClusterError
 from firmament.server.cluster import OrderError, ServedCluster, StaleDriverError, SupersededError
 from firmament.server.driving.loop import DriverLoop, RoundRunner
-from firmament.server.outbox import EVERY, DriverOutbox, Ending, SignsOfLife
+from firmament.server.outbox import DriverOutbox, Ending
+from firmament.server.signs_of_life import EVERY, SignsOfLife
 from firmament.wire.events import events_from_proto, reports_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 

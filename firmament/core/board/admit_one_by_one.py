@@ -12,8 +12,8 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.board.board import Board
+from firmament.core.flow.joint_admission import admit
 from firmament.core.flow.problem import Assignments, PlacementProblem, take_oldest
-from firmament.core.flow.residual import admit
 from firmament.core.ranks import rank
 
 

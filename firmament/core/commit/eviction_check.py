@@ -169,7 +169,7 @@ class EvictionCheck:
         if machine < 0 or full or not all(self._waits(index) for index in indices):
             return False
         guests = self._guests[list(indices)]
-        lowest = int(self._importance.reach_of(tasks, guests).min())
+        lowest = int(self._importance.rank_preemptors(tasks, guests).min())
         if not all(self._can_go(victim, lowest) for each in decided for victim in each.evicts):
             return False
         told = [victim for victim in decided[0].awaits if victim in self._told]
@@ -219,7 +219,7 @@ class EvictionCheck:
             tasks.uid[guest] == snapshot.uids[place]
             and tasks.state[guest] == TaskPhase.PENDING
             and tasks.cls[guest] == cls
-            and self._importance.reach_of(tasks, guest) == self._preemption.priority[decided.cls]
+            and self._importance.rank_preemptors(tasks, guest) == self._preemption.priority[decided.cls]
             and self._context.static_rows.get(self._cluster.classes.rows[cls].shape).feasible[
                 self._row_of(decided.machine)
             ]
@@ -239,7 +239,7 @@ class EvictionCheck:
             self._is_there(victim)
             and machine >= 0
             and tasks.machine[row] == machine
-            and self._importance.standing_of(tasks, row) < below
+            and self._importance.rank_victims(tasks, row) < below
             and not tasks.leaving[row]
         )
 

@@ -158,7 +158,7 @@ def _carry_out(
             )
             for victim in each.evicts
         ]
-        evictions.tell(cluster, (int(preemption.row[victim]) for victim in each.evicts))
+        evictions.record_victims(cluster, (int(preemption.row[victim]) for victim in each.evicts))
         depends_on = tuple(dict.fromkeys((*before[index], *leads.get(index, ()))))
         name = snapshot.machine_names[each.machine]
         coming.append(Delta(DeltaKind.PLACE, tasks.uid[guest], name, depends_on=depends_on))
@@ -169,9 +169,9 @@ def _carry_out(
     machine = np.array([each.machine for each, _ in kept], dtype=np.int64)
     transitions.wait_for_room(cluster, come, ordered=keeps_order(snapshot, cls, machine))
     for delta, (_, guest) in zip(coming, kept, strict=True):
-        evictions.count_on(cluster, delta.depends_on, guest)
+        evictions.record_waiting(cluster, delta.depends_on, guest)
     for members in _gangs(snapshot, kept):
-        evictions.share_fate(cluster, [kept[index][1] for index in members])
+        evictions.record_companions(cluster, [kept[index][1] for index in members])
     return [*deltas, *coming]
 
 

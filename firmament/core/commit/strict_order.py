@@ -102,7 +102,9 @@ class _Order:
         self._cls = np.repeat([cls for cls, _ in of], [len(rows) for _, rows in of])
         self._place = rank(self._cls)
         self._queue = queue[self._cls]
-        importance = Importance.from_tasks(tasks).order(tasks.priority[rows], tasks.group_priority[rows])
+        importance = Importance.from_tasks(tasks).rank_waiting(
+            tasks.priority[rows], tasks.group_priority[rows]
+        )
         turn = np.empty(len(rows), dtype=np.int64)
         turn[np.lexsort((tasks.sequence[rows], tasks.created[rows], -importance))] = np.arange(len(rows))
         in_gang = self._gang[self._cls]

@@ -39,8 +39,8 @@ def explain_origins(cluster: Cluster, snapshot: Snapshot, index: int) -> str:
     return f" It may not evict {listed}{more} now: it lost its place through evictions that began with them."
 
 
-def sum_evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: int) -> tuple[Int64, Int64]:
-    """Return what evictions for a task with this ``reach`` would free on ``rows``, int64[A, K], and how many: int64[A].
+def sum_evictable(cluster: Cluster, importance: Importance, rows: Int64, rank: int) -> tuple[Int64, Int64]:
+    """Return what evictions for a task with this ``rank`` would free on ``rows``, int64[A, K], and how many: int64[A].
 
     The machines are ``rows``. What tasks use that leave anyway counts as freed, but these tasks do not count as
     victims.
@@ -48,8 +48,8 @@ def sum_evictable(cluster: Cluster, importance: Importance, rows: Int64, reach: 
     tasks = cluster.tasks
     size = len(tasks.uid)
     bound = (tasks.state[:size] == TaskPhase.BOUND) & (tasks.machine[:size] >= 0)
-    standing = importance.standing(tasks.priority[:size], tasks.group_priority[:size])
-    going = np.flatnonzero(bound & ((standing < reach) | tasks.leaving[:size]))
+    victim_rank = importance.rank_as_victim(tasks.priority[:size], tasks.group_priority[:size])
+    going = np.flatnonzero(bound & ((victim_rank < rank) | tasks.leaving[:size]))
     place = places_in(rows, len(cluster.machines))
     place[cluster.machines.beyond_measure] = -1
     going = going[place[tasks.machine[going]] >= 0]
@@ -70,7 +70,7 @@ class PreemptionReasons:
         tasks = cluster.tasks
         bound = tasks.in_state(TaskPhase.BOUND)
         self._importance = Importance.from_tasks(tasks)
-        self._lowest = int(self._importance.standing_of(tasks, bound).min()) if len(bound) else None
+        self._lowest = int(self._importance.rank_victims(tasks, bound).min()) if len(bound) else None
 
     def explain(self, cls: int, task: int, causes: RootCauses) -> str:
         """Return a sentence about tasks like ``task`` (row) of the class row ``cls``.
@@ -84,13 +84,13 @@ class PreemptionReasons:
             return ""
         if content.never_preempts:
             return NEVER
-        reach = int(self._importance.reach_of(cluster.tasks, task))
+        rank = int(self._importance.rank_preemptors(cluster.tasks, task))
         request = cluster.request_of(cls)
         tried = causes.curable() & (self._large_enough(request) | ~causes.find_at_stage(Stage.RESOURCES))
         rows = np.flatnonzero(tried)
         counts: dict[str, int] = {}
-        if len(rows) and self._lowest is not None and reach > self._lowest:
-            given, victims = sum_evictable(cluster, self._importance, rows, reach)
+        if len(rows) and self._lowest is not None and rank > self._lowest:
+            given, victims = sum_evictable(cluster, self._importance, rows, rank)
             beside = (task,) if cluster.restarts.by_uid else ()
             free = cluster.free(beside, least=int(cluster.tasks.priority[task]))[rows] + given
             counts = self._count_after_evictions(free, request, victims > 0, rows, causes)

@@ -39,18 +39,18 @@ class BindingOutcomes:
         importance = Importance.from_tasks(tasks)
         pending = tasks.in_state(TaskPhase.PENDING)
         unschedulable = pending[tasks.unschedulable[pending]]
-        farthest = importance.reach_of(tasks, unschedulable).max(initial=-(2**62))
+        farthest = importance.rank_preemptors(tasks, unschedulable).max(initial=-(2**62))
         for report in reports:
             task = tasks.row_of.get(report.uid)
             if task is None or cluster.where(task) != report.machine:
                 continue
             if not report.bound and int(tasks.state[task]) == TaskPhase.BOUND and tasks.leaving[task]:
-                self._let_off(task)
+                self._cancel_eviction(task)
             if int(tasks.state[task]) != TaskPhase.ASSUMED:
                 continue
             if report.bound:
                 transitions.confirm(cluster, task, self.clock())
-                if importance.standing_of(tasks, task) < farthest:
+                if importance.rank_victims(tasks, task) < farthest:
                     cluster.mark(report.machine)  # From now on, other tasks may evict the bound task.
             else:
                 self._apply_refusal(task, retry=report.retry)
@@ -60,7 +60,7 @@ class BindingOutcomes:
         cluster = self.cluster
         cluster.jobs.touch(cluster.tasks.job[task])  # The job has changed even if the task keeps its machine.
         self._back_off(task)
-        waits = self.evictions.holds_up(cluster, task)
+        waits = self.evictions.awaits_victims(cluster, task)
         if retry and not waits and self.rebinding.keeps_place(cluster, task):
             return
         transitions.release(cluster, task, promised=retry and self._is_owed(task))
@@ -70,10 +70,10 @@ class BindingOutcomes:
         first, last = self.options.first_backoff, self.options.last_backoff
         transitions.back_off(self.cluster, task, self.clock(), first=first, last=last)
 
-    def _let_off(self, victim: int) -> None:
+    def _cancel_eviction(self, victim: int) -> None:
         """Record that a task (row) was not evicted; tasks that depended on its eviction wait again, with back-off."""
         cluster = self.cluster
-        for task in self.evictions.let_off(cluster, victim):
+        for task in self.evictions.cancel_eviction(cluster, victim):
             self._back_off(task)
             transitions.release(cluster, task, promised=True)
 

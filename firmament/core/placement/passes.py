@@ -17,10 +17,12 @@ from cost_models.interface import Int64
 from firmament.core.board.board import Board
 from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.column_generation import optimal_flow
-from firmament.core.flow.network.network import compute_unscheduled_penalties, crowding_cost, dearest_path
+from firmament.core.flow.joint_admission import admit
+from firmament.core.flow.network.network import crowding_cost, dearest_path
+from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.flow.reduction import merge_alike, narrow
-from firmament.core.flow.residual import Residual, admit
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.outcome import FirstFlow, Means, Placed, StageFigures
 from firmament.core.placement.quota_parts import deal_quotas
 from firmament.core.placement.subclasses import derive

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.queue.order import sort_by_age
 from firmament.core.state.cluster import Cluster
 
 MOST_NAMESPACES = 10_000
@@ -40,8 +41,7 @@ class Turns:
         """
         tasks = cluster.tasks
         served = np.array([self.get_last_turn(each) for each in namespaces_of(cluster, rows)], dtype=np.int64)
-        by = tasks.sequence[rows], tasks.created[rows], served, -tasks.priority[rows]
-        return rows[np.lexsort(by)].tolist()
+        return rows[sort_by_age(tasks, rows, served, -tasks.priority[rows])].tolist()
 
 
 def namespaces_of(cluster: Cluster, rows: Int64) -> Sequence[str]:

@@ -70,7 +70,7 @@ def requeue(
     free = cluster.free()[rows]
     requeued_classes: list[int] = []
     takers: dict[int, Int64] = {}
-    standings = TaskStandings(cluster)
+    ranks = EvictionRanks(cluster)
     classes, waiting = _group_by_class(cluster, unschedulable)
     quotas = QuotaBounds(cluster, classes, feasible.reservations.gangs.held)
     hopeful: dict[int, Int64] = {}
@@ -87,7 +87,7 @@ def requeue(
         takes = feasible.find_feasible(rows, free, cls, members)
         if len(takes):
             takers[cls] = takes
-        elif feasible.by_evictions(rows, free, cls, members, standings):
+        elif feasible.by_evictions(rows, free, cls, members, ranks):
             requeued_classes.append(cls)
     requeued_classes += _list_allowed(cluster, takers)
     requeued = np.concatenate([unschedulable[:0], *(hopeful[cls] for cls in requeued_classes)])
@@ -103,7 +103,7 @@ def _group_by_class(cluster: Cluster, rows: Int64) -> tuple[list[int], list[Int6
     return present.tolist(), [rows[members] for members in group_rows(of)]
 
 
-class TaskStandings:
+class EvictionRanks:
     """Ranks the tasks of a cluster by importance; the ranks are computed at most once, when first needed."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -119,7 +119,7 @@ class TaskStandings:
         """The rank of the least important bound task; infinite if no task is bound."""
         tasks = self._cluster.tasks
         bound = tasks.in_state(TaskPhase.BOUND)
-        return float(self.importance.standing_of(tasks, bound).min()) if len(bound) else math.inf
+        return float(self.importance.rank_victims(tasks, bound).min()) if len(bound) else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,17 +164,15 @@ class FeasibleMachines:
             closed |= frozenset.intersection(*(list_kept_rows(cluster, cls, highest, job) for job in jobs))
         return np.setdiff1d(takes, np.array(sorted(closed), dtype=np.int64)) if closed else takes
 
-    def by_evictions(
-        self, rows: Int64, free: Int64, cls: int, members: Int64, standings: TaskStandings
-    ) -> bool:
+    def by_evictions(self, rows: Int64, free: Int64, cls: int, members: Int64, ranks: EvictionRanks) -> bool:
         """Return whether one of the machines would take one task after less important tasks have left."""
         cluster = self.cluster
         if cluster.classes.rows[cls].content.never_preempts:
             return False
-        reach = int(standings.importance.reach_of(cluster.tasks, members).max())
-        if standings.lowest >= reach:
+        rank = int(ranks.importance.rank_preemptors(cluster.tasks, members).max())
+        if ranks.lowest >= rank:
             return False
-        given, _ = sum_evictable(cluster, standings.importance, rows, reach)
+        given, _ = sum_evictable(cluster, ranks.importance, rows, rank)
         some = (given > 0).any(axis=1)
         return bool(len(self.find_feasible(rows[some], (free + given)[some], cls, members)))
 

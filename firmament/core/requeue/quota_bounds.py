@@ -17,6 +17,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_room import ENDLESS, QuotaRoom
 from firmament.core.constraints.quota_terms import Draw
 from firmament.core.queue.importance import Importance
+from firmament.core.queue.order import sort_by_age
 from firmament.core.ranks import group_rows, rank
 from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.gangs.members import count_together, describe_needs
@@ -79,7 +80,7 @@ class QuotaBounds:
         if not units:
             return members[:0]
         tasks = self._cluster.tasks
-        order = members[np.lexsort((tasks.sequence[members], tasks.created[members]))]
+        order = members[sort_by_age(tasks, members)]
         names = [tasks.job[row] for row in order.tolist()]
         number_of = {name: number for number, name in enumerate(dict.fromkeys(names))}
         job = np.array([number_of[name] for name in names], dtype=np.int64)
@@ -188,9 +189,9 @@ class QuotaBounds:
         found = np.zeros(len(terms.columns), dtype=np.int64)
         if not policy or node not in self._users:
             return found
-        draws, standing = self._users[node]
-        reach = int(self._importance.reach_of(self._cluster.tasks, members).max())
-        less = standing < reach if policy == 1 else standing <= reach
+        draws, victim_rank = self._users[node]
+        own_rank = int(self._importance.rank_preemptors(self._cluster.tasks, members).max())
+        less = victim_rank < own_rank if policy == 1 else victim_rank <= own_rank
         for draw, count in zip(
             *(each.tolist() for each in np.unique(draws[less], return_counts=True)), strict=True
         ):
@@ -241,20 +242,22 @@ class QuotaBounds:
     def _users(self) -> Mapping[int, tuple[Int64, Int64]]:
         """By queue (a node of a quota tree), what tasks on machines take.
 
-        Each entry has the draw of a task, and the lowest standing in its gang.
+        Each entry has the draw of a task, and the lowest rank as a victim in its gang.
         """
         assert self._room is not None
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
         rows, draw = self._placed
-        standing = self._importance.standing_of(tasks, rows)
+        victim_rank = self._importance.rank_victims(tasks, rows)
         if gangs:
             lowest: dict[str, int] = {}
             jobs = [tasks.job[row] for row in rows.tolist()]
-            for job, each in zip(jobs, standing.tolist(), strict=True):
+            for job, each in zip(jobs, victim_rank.tolist(), strict=True):
                 if job in gangs:
                     lowest[job] = min(each, lowest.get(job, each))
-            of_gang = [lowest.get(job, each) for job, each in zip(jobs, standing.tolist(), strict=True)]
-            standing = np.array(of_gang, dtype=np.int64)
+            of_gang = [lowest.get(job, each) for job, each in zip(jobs, victim_rank.tolist(), strict=True)]
+            victim_rank = np.array(of_gang, dtype=np.int64)
         node, of = np.unique(self._room.terms.find_nodes_of(draw), return_inverse=True)
         parts = group_rows(of)
-        return {each: (draw[part], standing[part]) for each, part in zip(node.tolist(), parts, strict=True)}
+        return {
+            each: (draw[part], victim_rank[part]) for each, part in zip(node.tolist(), parts, strict=True)
+        }

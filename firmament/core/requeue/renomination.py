@@ -63,7 +63,7 @@ class Renominations:
             [
                 task
                 for task in waiting[requeued].tolist()
-                if tasks.job[task] not in gangs and self._evictions.holds_up(cluster, task)
+                if tasks.job[task] not in gangs and self._evictions.awaits_victims(cluster, task)
             ],
             dtype=np.int64,
         )
@@ -101,7 +101,7 @@ class Renominations:
             if table.state[task] == TaskPhase.ASSUMED
             and table.came[task] == came
             and table.machine[task] >= 0
-            and self._evictions.holds_up(cluster, task)
+            and self._evictions.awaits_victims(cluster, task)
         }
 
     # --- after a round -------------------------------------------------------------------------------------------

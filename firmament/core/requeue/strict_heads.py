@@ -203,7 +203,7 @@ def _find_waiting(cluster: Cluster, now: float) -> _Waiting:
     if names and cluster.jobs.gangs:
         rows = rows[~find_exempt_tasks(cluster, rows, number[tasks.cls[rows]], now)]
     rows = rows[number[tasks.cls[rows]] >= 0]
-    importance = Importance.from_tasks(tasks).order(tasks.priority[rows], tasks.group_priority[rows])
+    importance = Importance.from_tasks(tasks).rank_waiting(tasks.priority[rows], tasks.group_priority[rows])
     queue = number[tasks.cls[rows]]
     order = np.lexsort((tasks.sequence[rows], tasks.created[rows], -importance, queue))
     present, first, queue = np.unique(queue[order], return_index=True, return_inverse=True)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from types import MappingProxyType
 
 import numpy as np
 
-from cost_models.interface import Float64, Int64
+from cost_models.interface import Int64
 from firmament.core.configuration import CoreConfiguration
-from firmament.core.constraints.pairs import PairRules
 from firmament.core.filters.static_rows import StaticRows
-from firmament.core.flow.problem import WAIT_BUCKETS
-from firmament.core.queue.importance import Importance, share_levels
+from firmament.core.flow.network.waiting_costs import count_by_wait
+from firmament.core.queue.fair_shares import share_levels
 from firmament.core.queue.kept_ports import list_kept_rows
+from firmament.core.queue.order import sort_by_age
 from firmament.core.queue.reservations import Reservations
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks
 from firmament.core.rules.tree_groups.compilation import MachineTrees
@@ -47,12 +46,6 @@ class RoundContext:
 
 PLACED = -1
 """Level of tasks that already have a machine: they come after all other tasks of their priority."""
-
-_QUALITY: Mapping[str, int] = MappingProxyType({"Guaranteed": 2, "Burstable": 1, "BestEffort": 0})
-_UNKNOWN = 1
-
-WAIT_LIMITS = (1.0, 10.0, 60.0)
-"""Seconds of waiting at which a task moves on to the next wait bucket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +102,7 @@ def group_admitted(context: RoundContext, admitted: AdmittedTasks, now: float) -
     shapes, closed, shape = _number_shapes(
         cluster, context.reservations, list(zip(cls.tolist(), priority.tolist(), strict=True)), jobs, names
     )
-    counts = _count_by_wait(first, now - cluster.tasks.arrived[tasks])
+    counts = count_by_wait(first, now - cluster.tasks.arrived[tasks])
     return TaskGroups(
         members,
         tasks,
@@ -145,18 +138,6 @@ def _find_levels(cluster: Cluster, configuration: CoreConfiguration, admitted: A
     return np.where(cluster.tasks.state[admitted.waiting] == TaskPhase.ASSUMED, PLACED, levels)
 
 
-def _count_by_wait(first: Int64, waited: Float64) -> Int64:
-    """Return how many tasks of each group have waited how long: int64[C, WAIT_BUCKETS].
-
-    ``waited``: float64[N], seconds that each task has waited, group by group. ``first``: the index of each group's
-    first task.
-    """
-    group = np.repeat(np.arange(len(first)), np.diff(first, append=len(waited)))
-    bucket = WAIT_BUCKETS - 1 - np.searchsorted(WAIT_LIMITS, waited, side="right")
-    counts = np.bincount(group * WAIT_BUCKETS + bucket, minlength=len(first) * WAIT_BUCKETS)
-    return counts.reshape(len(first), WAIT_BUCKETS).astype(np.int64)
-
-
 def _group(
     cluster: Cluster, admitted: AdmittedTasks, level: Int64, spread: Int64
 ) -> tuple[Int64, Int64, Int64]:
@@ -167,9 +148,8 @@ def _group(
     """
     tasks, waiting = cluster.tasks, admitted.waiting
     group_priority = tasks.group_priority[waiting]
-    by = [tasks.sequence[waiting], tasks.created[waiting], spread, level, admitted.gang]
-    by += [group_priority] if (group_priority != UNGROUPED).any() else []
-    order = np.lexsort((*by, tasks.priority[waiting], tasks.cls[waiting]))
+    by = [spread, level, admitted.gang, *([group_priority] if (group_priority != UNGROUPED).any() else [])]
+    order = sort_by_age(tasks, waiting, *by, tasks.priority[waiting], tasks.cls[waiting])
     rows = waiting[order]
     keys = np.stack(
         [
@@ -217,33 +197,3 @@ def _number_shapes(
     row_of = {each: row for row, each in enumerate(distinct)}
     shape_of = np.array(list(map(row_of.__getitem__, wanted)), dtype=np.int64)
     return [shape for shape, _ in distinct], [machines for _, machines in distinct], shape_of
-
-
-def ranks(cluster: Cluster, groups: TaskGroups, pairs: PairRules, *, by_quality: bool) -> Int64:
-    """Return the rank of each class by importance, level and, if wanted, quality of service: int64[C], 0 last."""
-    order, quality = groups.priority, np.zeros(len(groups.cls), dtype=np.int64)
-    if (groups.group_priority != UNGROUPED).any():
-        order = Importance.from_tasks(cluster.tasks).order(groups.priority, groups.group_priority)
-    if by_quality:
-        quality = _qualities(cluster, groups.cls.tolist(), pairs)
-    return rank_classes(order, groups.level, quality)
-
-
-def rank_classes(order: Int64, levels: Int64, quality: Int64) -> Int64:
-    """Return ranks, int64[C], 0 for the last.
-
-    Classes are compared by order, then level (-1 to 2), then quality (0 to 2), each int64[C].
-    """
-    return np.unique(12 * order + 3 * levels + quality, return_inverse=True)[1].astype(np.int64)
-
-
-def _qualities(cluster: Cluster, classes: Sequence[int], pairs: PairRules) -> Int64:
-    """Return the ranks of the QoS classes of ``classes`` (rows of the class table): int64[C].
-
-    Tasks of an application stay together, whatever their quality: the order of their workloads decides among them
-    (TopologicalSort of kubernetes-sigs/scheduler-plugins).
-    """
-    table = cluster.classes.rows
-    found = np.array([_QUALITY.get(table[row].content.qos, _UNKNOWN) for row in classes], dtype=np.int64)
-    found[pairs.find_paired(len(found))] = _UNKNOWN
-    return found

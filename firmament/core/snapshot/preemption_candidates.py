@@ -1,10 +1,8 @@
-"""Collects, when a round opens, the tasks that may be evicted for others, and the disruption budgets of these tasks."""
+"""Collects, when a round opens, the tasks that may be evicted for others."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,17 +10,17 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows, Returned
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.flow.problem import PlacementProblem
-from firmament.core.model import Requirement, TaskSelector
 from firmament.core.preemption.problem import LOWEST_WEIGHT, NO_ORIGINS, PreemptionProblem
+from firmament.core.preemption.victims.order import sort_victims
 from firmament.core.queue.importance import Importance
-from firmament.core.record_kinds import BUDGET_RECORD
+from firmament.core.queue.order import sort_by_age
 from firmament.core.rules.registry import compile_rules, list_drawing, number_draws
+from firmament.core.snapshot.disruption_budgets import count_allowed_evictions, read_budgets, split_kinds
 from firmament.core.snapshot.grouping import PLACED, RoundContext, TaskGroups
 from firmament.core.snapshot.model_inputs import on_machines, resident_shapes
 from firmament.core.snapshot.victim_gangs import describe_gangs
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.eviction_chains import EvictionChains
-from firmament.core.state.pending_evictions import PendingEvictions
 from firmament.core.state.tasks import TaskPhase, TaskTable
 
 
@@ -43,7 +41,7 @@ def preemption_problem(
     their importance, because of the capacity that they free, but only if some less important task is bound.
     """
     cluster = context.cluster
-    cls, reach = groups.cls, importance.reach(groups.priority, groups.group_priority)
+    cls, preemptor_rank = groups.cls, importance.rank_as_preemptor(groups.priority, groups.group_priority)
     may = _find_evicting(cluster, groups)
     if not may.any() or not len(cluster.machines):
         return None
@@ -52,22 +50,22 @@ def preemption_problem(
     contested = _is_contested(problem, may)
     sharing = _find_sharing(cluster, contested=contested)
     spared = cluster.machines.beyond_measure
-    rows, standing = _taking_part(tasks, importance, int(reach[may].max()), spared, sharing)
+    rows, victim_rank = _find_victims(tasks, importance, int(preemptor_rank[may].max()), spared, sharing)
     if not len(rows):
         return None
-    may &= reach > standing.min()
+    may &= preemptor_rank > victim_rank.min()
     if not (may.any() or claims.any()):
         return None
     known = read_budgets(cluster)
-    kinds, kind, counted = _split_kinds(tasks, rows, known)
-    covered_by, allowed = _budgets(cluster, context.evictions, known, kinds, counted)
+    kinds, kind, counted = split_kinds(tasks, rows, known)
+    covered_by, allowed = count_allowed_evictions(cluster, context.evictions, known, kinds, counted)
     of_classes = [jobs[gang] if gang >= 0 else "" for gang in groups.gang.tolist()]
     returning, returns = compute_returned(cluster, problem.joint, rows)
     return PreemptionProblem(
-        priority=reach,
+        priority=preemptor_rank,
         may=may,
         machine=tasks.machine[rows],
-        victim_priority=standing,
+        victim_priority=victim_rank,
         started=tasks.assigned[rows],
         weight=tasks.priority[rows] + LOWEST_WEIGHT,
         leaving=tasks.leaving[rows],
@@ -174,7 +172,7 @@ def _quota_fields(
     every = np.append(rows, groups.tasks[groups.first])
     tasks = cluster.tasks
     age = np.empty(len(every), dtype=np.int64)
-    age[np.lexsort((tasks.sequence[every], tasks.created[every]))] = np.arange(len(every))
+    age[sort_by_age(tasks, every)] = np.arange(len(every))
     return {
         "draw": number_draws(cluster, problem.quotas, present.tolist())[place],
         "reclaims": claims,
@@ -183,86 +181,28 @@ def _quota_fields(
     }
 
 
-def _taking_part(
+def _find_victims(
     tasks: TaskTable, importance: Importance, above: int, spared: Int64, sharing: Bool
 ) -> tuple[Int64, Int64]:
-    """Return rows and standings of the tasks that take part in preemption.
+    """Return the tasks that take part in preemption (rows), and their ranks as victims.
 
     The tasks are bound ones that rank below ``above``, leaving ones, and tasks ``sharing`` quotas. ``sharing``:
     bool[N]; these tasks take part however important they are.
 
     Tasks on the machines ``spared`` (int64) are left out, as these machines stay full whoever leaves. The result is
-    sorted by machine, then standing, then latest start. The result is empty if no bound task is less important.
+    sorted by ``sort_victims``. The result is empty if no bound task is less important.
     """
     size = len(tasks.uid)
     bound = (tasks.state[:size] == TaskPhase.BOUND) & (tasks.machine[:size] >= 0)
     if len(spared):
         bound &= ~np.isin(tasks.machine[:size], spared)
-    standing = importance.standing(tasks.priority[:size], tasks.group_priority[:size])
-    less_important = bound & ((standing < above) | sharing)
+    rank = importance.rank_as_victim(tasks.priority[:size], tasks.group_priority[:size])
+    less_important = bound & ((rank < above) | sharing)
     if not less_important.any():
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     rows = np.flatnonzero(less_important | (bound & tasks.leaving[:size]))
-    rows = rows[np.lexsort((rows, -tasks.assigned[rows], standing[rows], tasks.machine[rows]))]
-    return rows, standing[rows]
-
-
-def _split_kinds(
-    tasks: TaskTable, rows: Int64, known: Mapping[str, Budget]
-) -> tuple[Int64, Int64, list[frozenset[str]]]:
-    """Return the kinds of the tasks in ``rows``; a kind has tasks of one class that the same budgets count as gone.
-
-    The result has three parts: int64[H], the class row of each kind; int64[V], the kind of each task; and for each
-    kind, the budgets (names of ``known``) that have already counted the disruption of its tasks.
-    """
-    classes, found = np.unique(tasks.cls[rows], return_inverse=True)
-    kind = found.astype(np.int64)
-    counted: list[frozenset[str]] = [frozenset()] * len(classes)
-    counts: dict[str, list[str]] = {}
-    for name, budget in known.items():
-        for task in budget.disrupted:
-            counts.setdefault(task, []).append(name)
-    if not counts:
-        return classes, kind, counted
-    kinds = classes.tolist()
-    place_of: dict[tuple[int, frozenset[str]], int] = {}
-    for place, row in enumerate(rows.tolist()):
-        if tasks.name[row] in counts:
-            key = int(kind[place]), frozenset(counts[tasks.name[row]])
-            if key not in place_of:
-                place_of[key] = len(kinds)
-                kinds.append(kinds[key[0]])
-                counted.append(key[1])
-            kind[place] = place_of[key]
-    return np.array(kinds, dtype=np.int64), kind, counted
-
-
-def _budgets(
-    cluster: Cluster,
-    evictions: PendingEvictions,
-    known: Mapping[str, Budget],
-    kinds: Int64,
-    counted: Sequence[frozenset[str]],
-) -> tuple[tuple[tuple[int, ...], ...], Int64]:
-    """Return, for each of ``kinds`` (class rows), the budgets that evictions use, and what each budget still allows.
-
-    ``counted``: the budgets that have counted the tasks of each kind as gone. A budget's record does not contain the
-    evictions since it came, so the function subtracts these.
-    """
-    covered: list[list[int]] = [[] for _ in range(len(kinds))]
-    places_of: dict[int, list[int]] = {}
-    for place, row in enumerate(kinds.tolist()):
-        places_of.setdefault(row, []).append(place)
-    allowed: list[int] = []
-    for name, budget in known.items():
-        matching = cluster.selector().matching(budget.selector)
-        for row in matching.tolist():
-            for place in places_of.get(row, ()):
-                if name not in counted[place]:
-                    covered[place].append(len(allowed))
-        pending = evictions.count_since_record(cluster, name, frozenset(matching.tolist()), budget.disrupted)
-        allowed.append(max(0, budget.allowed - pending))
-    return tuple(tuple(each) for each in covered), np.array(allowed, dtype=np.int64)
+    rows = sort_victims(rows, tasks.machine[rows], rank[rows], tasks.assigned[rows])
+    return rows, rank[rows]
 
 
 def _rules(cluster: Cluster, problem: PlacementProblem, may: Bool, cls: Int64, kinds: Int64) -> RuleSet:
@@ -271,68 +211,6 @@ def _rules(cluster: Cluster, problem: PlacementProblem, may: Bool, cls: Int64, k
         return NO_RULES
     together: Sequence[int] = [*cls.tolist(), *kinds.tolist()]
     return compile_rules(cluster, together)
-
-
-MOST_ALLOWED = 2**31 - 1
-"""Upper bound of a budget's allowance, which Kubernetes counts in 32 bits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """A disruption budget.
-
-    ``allowed`` tasks that ``selector`` matches may be disrupted, besides those in ``disrupted``.
-    """
-
-    selector: TaskSelector
-    allowed: int
-    disrupted: frozenset[str] = frozenset()
-
-
-def read_budgets(cluster: Cluster) -> dict[str, Budget]:
-    """Return the disruption budgets of a cluster by name of their records; a malformed budget covers no task."""
-    return {
-        name: _parse(payload)
-        for name, payload in sorted(cluster.records.payloads.get(BUDGET_RECORD, {}).items())
-    }
-
-
-def _parse(payload: bytes) -> Budget:
-    """Return the budget in a record's payload, see ``BUDGET_RECORD``.
-
-    If the payload is malformed, the budget selects nothing.
-    """
-    try:
-        content = json.loads(payload)
-        if not isinstance(content, Mapping):
-            return Budget(TaskSelector(nothing=True), 0)
-        selector = content.get("selector")
-        return Budget(
-            selector=TaskSelector(
-                labels=tuple(_requirement(each) for each in selector or ()),
-                nothing=selector is None,
-                namespaces=(str(content.get("namespace", "")),),
-            ),
-            allowed=min(max(0, int(content.get("allowed", 0))), MOST_ALLOWED),
-            disrupted=_names(content.get("disrupted")),
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
-        return Budget(TaskSelector(nothing=True), 0)
-
-
-def _names(listed: object) -> frozenset[str]:
-    if listed is None:
-        return frozenset()
-    if not isinstance(listed, list):
-        raise TypeError("disrupted")
-    return frozenset(str(each) for each in listed)
-
-
-def _requirement(entry: Mapping[str, object]) -> Requirement:
-    values = entry.get("values") or ()
-    if not isinstance(values, (list, tuple)):
-        raise TypeError("values")
-    return Requirement(str(entry["key"]), str(entry["operator"]), tuple(str(each) for each in values))
 
 
 def compute_returned(

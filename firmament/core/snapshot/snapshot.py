@@ -27,6 +27,7 @@ from firmament.core.placement.gang_room import RoomSearch
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.lasting_use import lasting_use, longest_run
+from firmament.core.queue.order import rank_groups
 from firmament.core.record_kinds import DEVICE_RECORDS
 from firmament.core.rules.default_spread import compile_spread
 from firmament.core.rules.devices.columns import show_devices
@@ -49,7 +50,7 @@ from firmament.core.scoring.round_assessment import (
     crowding_units,
     worth_keeping,
 )
-from firmament.core.snapshot.grouping import RoundContext, TaskGroups, group_admitted, ranks
+from firmament.core.snapshot.grouping import RoundContext, TaskGroups, group_admitted
 from firmament.core.snapshot.model_inputs import (
     collect_load,
     compute_unseen_use,
@@ -212,7 +213,15 @@ def _problem(
     kept = keep_ledgers(cluster, demand)
     problem = PlacementProblem(
         counts=groups.counts,
-        priority=ranks(cluster, groups, pairs, by_quality=configuration.options.by_quality),
+        priority=rank_groups(
+            cluster,
+            groups.cls,
+            groups.priority,
+            groups.group_priority,
+            groups.level,
+            pairs,
+            by_quality=configuration.options.by_quality,
+        ),
         shape=groups.shape,
         requests=assessed.batch.requests,
         feasible=feasible,

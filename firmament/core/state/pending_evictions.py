@@ -54,7 +54,7 @@ class PendingEvictions:
         self._needless: set[str] = set()
         self._companions: dict[_Waiting, tuple[_Waiting, ...]] = {}
 
-    def tell(self, cluster: Cluster, victims: Iterable[int]) -> None:
+    def record_victims(self, cluster: Cluster, victims: Iterable[int]) -> None:
         """Record that ``victims`` (rows of bound tasks) are evicted."""
         self.under_way = True
         tasks = cluster.tasks
@@ -62,7 +62,7 @@ class PendingEvictions:
             transitions.ask_to_leave(cluster, victim)
             self._notices[tasks.uid[victim]] = _Notice(int(tasks.cls[victim]), cluster.last_came)
 
-    def count_on(self, cluster: Cluster, leaving: Iterable[str], waiting: int) -> None:
+    def record_waiting(self, cluster: Cluster, leaving: Iterable[str], waiting: int) -> None:
         """Record that ``waiting`` (row, just assumed) has its machine only if ``leaving`` (uids) leave."""
         who = waiting, int(cluster.tasks.came[waiting])
         going = [uid for uid in leaving if self._still_goes(cluster, uid)]
@@ -79,7 +79,7 @@ class PendingEvictions:
                 notice.waiting.add(who)
                 self._needless.discard(uid)
 
-    def share_fate(self, cluster: Cluster, waiting: Iterable[int]) -> None:
+    def record_companions(self, cluster: Cluster, waiting: Iterable[int]) -> None:
         """Record that these tasks (rows, just assumed) all lose their machines if one does because a victim stays."""
         self.under_way = True
         together = tuple((row, int(cluster.tasks.came[row])) for row in waiting)
@@ -87,12 +87,12 @@ class PendingEvictions:
             transitions.owe(cluster, row)
         self._companions.update(dict.fromkeys(together, together))
 
-    def holds_up(self, cluster: Cluster, waiting: int) -> bool:
+    def awaits_victims(self, cluster: Cluster, waiting: int) -> bool:
         """Return whether a task (row, assumed) waits for victims to leave."""
         who = waiting, int(cluster.tasks.came[waiting])
         return any(self._still_goes(cluster, uid) for uid in self._counted_on.get(who, ()))
 
-    def let_off(self, cluster: Cluster, victim: int) -> list[int]:
+    def cancel_eviction(self, cluster: Cluster, victim: int) -> list[int]:
         """Record that a task (row) stays after all; return the rows of tasks that lose their machines because of it."""
         tasks = cluster.tasks
         notice = self._notices.pop(tasks.uid[victim], None)
@@ -184,7 +184,7 @@ class PendingEvictions:
         tasks = cluster.tasks
         rows = np.array([*waiting], dtype=np.int64)
         assumed = rows[tasks.state[rows] == int(TaskPhase.ASSUMED)].tolist()
-        return any(self.holds_up(cluster, row) for row in assumed)
+        return any(self.awaits_victims(cluster, row) for row in assumed)
 
     def count_since_record(
         self, cluster: Cluster, name: str, classes: frozenset[int], counted: frozenset[str]

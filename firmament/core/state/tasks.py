@@ -166,6 +166,13 @@ class TaskTable:
             self._grow()
         return np.append(np.array(free, dtype=np.int64), np.arange(first, first + new))
 
+    def age_keys(self, rows: Int64) -> tuple[Int64, Float64]:
+        """Return keys for ``numpy.lexsort`` that put the oldest of tasks (int64[N] rows) first.
+
+        The task created first is the oldest; of tasks created at the same time, the one that arrived first.
+        """
+        return self.sequence[rows], self.created[rows]
+
     def find_placed(self) -> Bool:
         """Return which tasks are bound or assumed, whether or not their machine is known: bool[N]."""
         state = self.state[: len(self.uid)]

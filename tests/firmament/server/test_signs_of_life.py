@@ -16,9 +16,10 @@ from firmament.server.cluster import ServedCluster
 from firmament.server.cluster_registry import ClusterRegistry
 from firmament.server.driving.loop import RoundRunner
 from firmament.server.metrics import Metrics
-from firmament.server.outbox import DriverOutbox, SignsOfLife
+from firmament.server.outbox import DriverOutbox
 from firmament.server.service import SchedulerService, add_service
 from firmament.server.session import SessionSettings
+from firmament.server.signs_of_life import SignsOfLife
 from firmament.solvers.ortools_solver import OrToolsSolver
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc

@@ -13,9 +13,9 @@ from cost_models.interface import Int64
 from firmament.core.board.admit_one_by_one import replay
 from firmament.core.board.board import Board
 from firmament.core.constraints.preferences import soft_cost
+from firmament.core.flow.joint_admission import admit
 from firmament.core.flow.network.network import Arcs, crowding_cost, join_arcs
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
-from firmament.core.flow.residual import admit
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.tree_groups.alike_groups import describe_needs
 from firmament.core.placement.tree_groups.nested_placer import RoomCache, assign, bounds_by_requests, pose

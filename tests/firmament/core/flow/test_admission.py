@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import JointRows
+from firmament.core.flow.joint_admission import admit
 from firmament.core.flow.problem import Assignments
-from firmament.core.flow.residual import Residual, admit
+from firmament.core.flow.residual import Residual
 from tests.support.core import problem
 
 Triples = list[tuple[int, int, int]]

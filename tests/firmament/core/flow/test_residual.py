@@ -9,8 +9,9 @@ import pytest
 
 from cost_models.interface import JointRows
 from firmament.core.constraints.quota_terms import Draw
+from firmament.core.flow.joint_admission import admit
 from firmament.core.flow.problem import Assignments
-from firmament.core.flow.residual import Residual, admit, machine_units
+from firmament.core.flow.residual import Residual, machine_units
 from tests.firmament.core.constraints.quota_terms import one_of, pose
 from tests.support.core import problem
 from tests.support.histories.holding import SeatLedger

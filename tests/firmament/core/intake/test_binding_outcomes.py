@@ -135,8 +135,8 @@ class TestRefused:
         final.report(bound=False, retry=False)
         assert final.state() is TaskPhase.PENDING
         waits = Scene(job="g")
-        waits.evictions.tell(waits.cluster, [waits.row["v"]])
-        waits.evictions.count_on(waits.cluster, ("v",), waits.row["t"])
+        waits.evictions.record_victims(waits.cluster, [waits.row["v"]])
+        waits.evictions.record_waiting(waits.cluster, ("v",), waits.row["t"])
         waits.report(bound=False)
         assert waits.state() is TaskPhase.PENDING
         assert not waits.rebinding.came
@@ -146,8 +146,8 @@ class TestLetOff:
     def scene(self) -> Scene:
         """t waits for v to leave."""
         scene = Scene()
-        scene.evictions.tell(scene.cluster, [scene.row["v"]])
-        scene.evictions.count_on(scene.cluster, ("v",), scene.row["t"])
+        scene.evictions.record_victims(scene.cluster, [scene.row["v"]])
+        scene.evictions.record_waiting(scene.cluster, ("v",), scene.row["t"])
         assert scene.tasks.leaving[scene.row["v"]]
         return scene
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given, settings
 
+from firmament.core.flow.joint_admission import admit
 from firmament.core.flow.problem import Assignments, PlacementProblem
-from firmament.core.flow.residual import Residual, admit
+from firmament.core.flow.residual import Residual
 from firmament.core.placement.cost import placement_cost
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.passes import place_all, place_greedily

@@ -11,7 +11,7 @@ from firmament.core.configuration import CoreConfiguration, FairShare
 from firmament.core.events import ClassDefined, Event, TaskRemoved, TasksSubmitted
 from firmament.core.intake.events import apply_events
 from firmament.core.model import TaskClass
-from firmament.core.queue.importance import share_levels
+from firmament.core.queue.fair_shares import share_levels
 from firmament.core.scheduler import Scheduler
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase

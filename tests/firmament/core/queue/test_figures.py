@@ -223,22 +223,22 @@ def scale(*levels: int) -> Importance:
 
 def test_without_groups_importance_is_the_priority():
     priority, group = ints(5, -3), ints(UNGROUPED, UNGROUPED)
-    for figure in (scale().order, scale().reach, scale().standing):
+    for figure in (scale().rank_waiting, scale().rank_as_preemptor, scale().rank_as_victim):
         assert figure(priority, group) is priority
 
 
 def test_groups_order_tasks_of_one_priority():
     own = scale(10, 20)
     priority, group = ints(1, 1, 1, 1, 2), ints(UNGROUPED, 10, 20, 15, UNGROUPED)
-    assert own.order(priority, group).tolist() == [3, 4, 5, 4, 6]
-    assert own.reach(priority, group).tolist() == [3, 4, 5, 4, 6]
-    assert own.standing(priority, group).tolist() == [5, 4, 5, 4, 8]
-    assert own.order(ints(15), ints(UNGROUPED)).tolist() == [15 * 3 + 1]
+    assert own.rank_waiting(priority, group).tolist() == [3, 4, 5, 4, 6]
+    assert own.rank_as_preemptor(priority, group).tolist() == [3, 4, 5, 4, 6]
+    assert own.rank_as_victim(priority, group).tolist() == [5, 4, 5, 4, 8]
+    assert own.rank_waiting(ints(15), ints(UNGROUPED)).tolist() == [15 * 3 + 1]
 
 
 def test_no_task_of_equal_priority_displaces_the_systems():
     own = scale(10, 20)
-    assert own.standing(ints(SYSTEM_CRITICAL - 1, SYSTEM_CRITICAL), ints(10, 10)).tolist() == [
+    assert own.rank_as_victim(ints(SYSTEM_CRITICAL - 1, SYSTEM_CRITICAL), ints(10, 10)).tolist() == [
         3 * (SYSTEM_CRITICAL - 1) + 1,
         3 * SYSTEM_CRITICAL + 2,
     ]

@@ -20,7 +20,7 @@ from firmament.core.intake.events import apply_events
 from firmament.core.model import Job, TaskClass
 from firmament.core.queue.gang_reservations import GangReservation, KeptPart
 from firmament.core.queue.reservations import Reservation, Reservations
-from firmament.core.requeue.queueing_hints import FeasibleMachines, QueueingHints, TaskStandings, requeue
+from firmament.core.requeue.queueing_hints import EvictionRanks, FeasibleMachines, QueueingHints, requeue
 from firmament.core.rules.registry import default_rules
 from firmament.core.state.cluster import Cluster
 from tests.firmament.core.rules.quotas.quota_scene import quota
@@ -137,7 +137,7 @@ class Scene:
             self.cluster.free()[where],
             self.cluster.classes.row(number),
             ints(self.cluster.tasks.row_of[task]),
-            TaskStandings(self.cluster),
+            EvictionRanks(self.cluster),
         )
 
 

@@ -14,7 +14,7 @@ from firmament.core.model import Requirement, TaskSelector
 from firmament.core.preemption.problem import LOWEST_WEIGHT, PreemptionProblem
 from firmament.core.record_kinds import BUDGET_RECORD
 from firmament.core.scheduler import Scheduler
-from firmament.core.snapshot.preemption_candidates import MOST_ALLOWED, Budget, read_budgets
+from firmament.core.snapshot.disruption_budgets import MOST_ALLOWED, Budget, read_budgets
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import Clock, machine, scheduler, task_class, tasks
 

@@ -34,7 +34,7 @@ class Scene:
         return [self.cluster.tasks.row_of[uid] for uid in uids]
 
     def evict(self, uids: str) -> None:
-        self.evictions.tell(self.cluster, self.rows(uids))
+        self.evictions.record_victims(self.cluster, self.rows(uids))
 
     def assume(self, uids: str) -> None:
         rows = self.rows(uids)
@@ -42,7 +42,7 @@ class Scene:
 
     def depend(self, uid: str, on: str) -> None:
         (row,) = self.rows(uid)
-        self.evictions.count_on(self.cluster, list(on), row)
+        self.evictions.record_waiting(self.cluster, list(on), row)
 
     def leave(self, uid: str) -> None:
         apply_events(self.cluster, [TaskRemoved(uid)], 0.0)
@@ -57,7 +57,7 @@ class Scene:
         return self.names(sorted(self.evictions.waiting(self.cluster).tolist()))
 
     def held_up(self) -> str:
-        return "".join(uid for uid in "abc" if self.evictions.holds_up(self.cluster, self.rows(uid)[0]))
+        return "".join(uid for uid in "abc" if self.evictions.awaits_victims(self.cluster, self.rows(uid)[0]))
 
     def needless(self) -> str:
         assert self.evictions.has_needless(self.cluster) == bool(self.evictions._needless)
@@ -109,24 +109,24 @@ def test_tasks_are_awaited_if_one_of_them_is(scene: Scene):
 
 
 def test_who_waits_for_a_victim_that_stays_loses_its_place(scene: Scene):
-    assert scene.names(scene.evictions.let_off(scene.cluster, *scene.rows("u"))) == "a"
+    assert scene.names(scene.evictions.cancel_eviction(scene.cluster, *scene.rows("u"))) == "a"
     assert scene.cluster.tasks.leaving[scene.rows("uv")].tolist() == [False, True]
-    assert scene.names(scene.evictions.let_off(scene.cluster, *scene.rows("v"))) == "ab"
-    assert scene.evictions.let_off(scene.cluster, *scene.rows("w")) == []
+    assert scene.names(scene.evictions.cancel_eviction(scene.cluster, *scene.rows("v"))) == "ab"
+    assert scene.evictions.cancel_eviction(scene.cluster, *scene.rows("w")) == []
 
 
 def test_companions_lose_their_places_together(scene: Scene):
     scene.assume("c")
-    scene.evictions.share_fate(scene.cluster, scene.rows("ac"))
+    scene.evictions.record_companions(scene.cluster, scene.rows("ac"))
     assert scene.cluster.tasks.owed[scene.rows("c")].all()
-    assert scene.names(scene.evictions.let_off(scene.cluster, *scene.rows("u"))) == "ac"
+    assert scene.names(scene.evictions.cancel_eviction(scene.cluster, *scene.rows("u"))) == "ac"
 
 
 def test_who_was_placed_anew_meanwhile_keeps_its_place(scene: Scene):
     (row,) = scene.rows("a")
     transitions.release(scene.cluster, row)
     scene.assume("a")
-    assert scene.evictions.let_off(scene.cluster, *scene.rows("u")) == []
+    assert scene.evictions.cancel_eviction(scene.cluster, *scene.rows("u")) == []
     assert scene.waiting() == "b"
 
 
@@ -157,7 +157,7 @@ def test_needless_evictions_of_tasks_that_have_left_are_forgotten(scene: Scene):
 
 
 def test_all_is_forgotten_once_victims_and_those_who_wait_are_gone(scene: Scene):
-    scene.evictions.share_fate(scene.cluster, scene.rows("ab"))
+    scene.evictions.record_companions(scene.cluster, scene.rows("ab"))
     scene.leave("u")
     scene.evictions.forget_gone(scene.cluster)
     assert scene.under_way() is True
