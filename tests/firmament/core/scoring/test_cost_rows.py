@@ -20,7 +20,7 @@ from cost_models.interface import (
 from firmament.core.configuration import WeightedModel
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.scoring.arc_costs import WORTH_LINES, Lines, compute_charges
-from firmament.core.scoring.round_assessment import RoundAssessment
+from firmament.core.scoring.round_assessment import LARGEST_COST, RoundAssessment
 from tests.cost_models.numa.builders import columns
 
 SHAPES, MACHINES = 3, 6
@@ -161,3 +161,32 @@ def judged(figures) -> RoundAssessment:
         assessments=tuple(Assessment(raw=raw) for raw in figures),
         preferred=(None,) * SHAPES,
     )
+
+
+@pytest.mark.parametrize("bounded_first", [True, False])
+def test_one_model_without_a_bound_is_enough_to_cut_costs_off(bounded_first):
+    """Rows are cut off unless all models are bounded; a sum beyond 32 bits would become negative."""
+    models = [WeightedModel(Ranged(1.0), 1), WeightedModel(Ranged(1.0, bounded=False), 1)]
+    figures = [np.ones((SHAPES, MACHINES)), np.full((SHAPES, MACHINES), 1e15)]
+    order = (0, 1) if bounded_first else (1, 0)
+    units = cost_rows(judged([figures[each] for each in order]), [models[each] for each in order])
+    assert (units == LARGEST_COST).all()
+
+
+def test_figures_that_lie_at_a_half_are_not_rounded_one_by_one():
+    """Half a unit of the first model, and 0, 1 or 2 of the second: sums are rounded to the even number."""
+    models = [WeightedModel(Ranged(20_000.0), 1), WeightedModel(Ranged(10_000.0), 1)]
+    first = np.ones((1, 3), dtype=np.int16)
+    second = np.array([[0, 1, 2]], dtype=np.int16)
+    assert Lines.from_figures(list(zip(models, (first, second), strict=True)), np.zeros(1)) is None
+    assert Lines.from_figures([(models[0], first)], np.zeros(1)) is not None, "alone it is rounded once"
+    whole = Lines.from_figures(list(zip(models, (2 * first, second), strict=True)), np.zeros(1))
+    assert whole is not None
+    assert whole.slopes == [0, 1]
+
+
+@pytest.mark.parametrize(("start", "fits"), [(0.0, True), (1e8, True), (5e8, False), (1.1e9, False)])
+def test_lines_that_figures_of_16_bits_could_take_beyond_32_bits_are_not_used(start, fits):
+    """60,000 units for each unit of the figure: 32,767 of them come to nearly two milliards."""
+    steep = [(WeightedModel(Ranged(1.0, bounded=False), 6), np.array([[0, 1]], dtype=np.int16))]
+    assert (Lines.from_figures(steep, np.array([start])) is not None) == fits
