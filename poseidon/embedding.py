@@ -268,9 +268,9 @@ class EmbeddedScheduler:
                 found.append((index, str(error)))
         return found
 
-    def become_forecast(self, interval: float) -> None:
-        """Make approximate decisions from now on, with a round every ``interval`` seconds, for long forecasts."""
-        self._scheduler.become_forecast(interval)
+    def become_forecast(self) -> None:
+        """Make approximate decisions from now on, for long forecasts."""
+        self._scheduler.become_forecast()
 
     def has_work(self) -> bool:
         """Return whether a round now could place tasks."""

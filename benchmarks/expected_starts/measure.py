@@ -89,7 +89,7 @@ def _compare(
     question: Question, simulation: Simulation, nodes: Sequence[Node], answers: dict[int, str]
 ) -> dict[str, Any]:
     """Return the figures of a moment: for each asked pod that got a node, seconds that it had waited and still waited,
-    and the best, median and worst prediction (None for none).
+    and the best, median and worst prediction (None for none). ``later``: how many asked pods got none in the trace.
 
     ``answers``: what pods were told before, to which the answers of this moment are added.
     """
@@ -110,4 +110,5 @@ def _compare(
     return {
         "hour": moment.now / HOUR, "waiting": len(moment.waiting), "ahead": found.ahead, "seconds": seconds,
         "compared": found.compared, "widened": found.widened, "pods": pods,
+        "later": len(question.asked) - len(pods),
     }  # fmt: skip

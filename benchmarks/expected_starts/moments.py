@@ -40,9 +40,10 @@ class Sample(NamedTuple):
 
 
 def let_happen(simulation: Simulation, sample: Sample, seed: int) -> list[Question]:
-    """Run a simulation until all tasks in question have begun or never will; return the questions.
+    """Run a simulation until all tasks in question have begun or no further task arrives; return the questions.
 
-    The chosen moments are equally far apart in the time in which tasks wait.
+    The chosen moments are equally far apart in the time in which tasks wait. When no further task arrives, the cluster
+    empties, and tasks that others have kept overtaking begin; nobody can expect that.
     """
     moments = []
     for when in np.arange(sample.hours[0] * HOUR, sample.hours[1] * HOUR + 1.0, STEP).tolist():
@@ -51,7 +52,8 @@ def let_happen(simulation: Simulation, sample: Sample, seed: int) -> list[Questi
         moments.append(note_moment(simulation))
     questions = choose_questions(moments, simulation.tasks.work.template, sample, seed)
     everything = np.concatenate([np.zeros(0, dtype=np.int64), *(each.asked for each in questions)])
-    simulation.run(stop=lambda: bool((simulation.tasks.first_begun[everything] >= 0.0).all()))
+    last = float(simulation.tasks.work.arrival[-1])
+    simulation.run(until=last, stop=lambda: bool((simulation.tasks.first_begun[everything] >= 0.0).all()))
     return questions
 
 

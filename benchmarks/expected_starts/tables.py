@@ -16,8 +16,9 @@ Answer: TypeAlias = Sequence[float | None]
 ROUND = 1.0
 """Seconds by which a start may miss its interval, since rounds begin at whole seconds."""
 HEADINGS = (
-    "workload", "clusters", "moments", "pods and gangs", "wait, min (median)", "error, of the wait (median)",
-    "too late (median)", "within best and worst", "in each cluster", "processor seconds (median)",
+    "workload", "clusters", "moments", "pods and gangs", "later than the trace", "wait, min (median)",
+    "error, of the wait (median)", "too late (median)", "within best and worst", "in each cluster",
+    "processor seconds (median)",
 )  # fmt: skip
 
 
@@ -43,7 +44,8 @@ def expected_starts_sheets(report: Report) -> list[Sheet]:
                 ", ".join(NOTHING if each is None else f"{100 * each:.0f}" for each in shares) + " %",
                 f"{median(run['seconds'] for run in runs):.1f}",
             ]
-        rows.append([name, str(len(seeds)), str(len(runs)), str(len(answers)), *figures])
+        later = sum(run["later"] for run in runs)
+        rows.append([name, str(len(seeds)), str(len(runs)), str(len(answers)), str(later), *figures])
     return [Sheet("Expected starts beside those that came to be", HEADINGS, rows)]
 
 

@@ -139,10 +139,10 @@ OPENB_SINCE = 116 * 86400.0
 def draw_helios(size: Size) -> Scenario:
     """Return jobs with GPUs, which are gangs of a pod per node, on 32 nodes of 8 GPUs: 100 % of their capacity."""
     nodes = max(LEAST_NODES, round(32 * size.scale))
-    write_gpu_jobs(size.folder / "helios.csv", nodes, 1.0, 6 * 86400.0, np.random.default_rng(size.seed))
+    write_gpu_jobs(size.folder / "helios.csv", nodes, 1.0, 4 * 86400.0, np.random.default_rng(size.seed))
     offered = {"cpu": PER_NODE * PER_NODE, "memory": "512Gi", GPU: PER_NODE}
     pool = {"name": "node", "count": nodes, "allocatable": offered}
-    return _check(size, [pool], {"trace": {"format": "helios", "path": "helios.csv"}}, "240h", "5m")
+    return _check(size, [pool], {"trace": {"format": "helios", "path": "helios.csv"}}, "96h", "2m")
 
 
 class Workload(NamedTuple):

@@ -149,10 +149,9 @@ class Scheduler(ClusterQuestions):
         """Use ``solver`` from now on, because this scheduler is a copy for trials."""
         self._solver = solver
 
-    def become_forecast(self, interval: float) -> None:
-        """Decide roughly from now on, with rounds ``interval`` seconds apart, for a copy that looks far ahead."""
+    def become_forecast(self) -> None:
+        """Decide roughly from now on, for a copy that looks far ahead: move no tasks to make room for others."""
         self._passes = replace(self._passes, relocates=False)
-        self._requeue.reservations.keep_pace(interval)
 
     def let_devices_move(self) -> None:
         """Release the devices of tasks' own claims when the tasks are removed, as trials of moves need it.

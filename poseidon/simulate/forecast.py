@@ -3,8 +3,10 @@
 For each continuation, arrivals and run times are drawn at random: arrivals resemble recent ones, run times those of
 the same family of tasks. The run time of a running task is drawn under the condition that the task has run for so
 long already. Nodes neither fail nor are added. The further a round is in the future, the longer the time between
-rounds. Reservations of machines for overtaken tasks last longer in proportion. Tasks are not moved to make room for
-others of their round, because that would take most of the time.
+rounds. Reservations of machines for overtaken tasks last as long as they really do, so a reservation that would lapse
+before the next round closes no machine. A round far ahead offers large tasks all that became free since the round
+before, which helps them about as much. Tasks are not moved to make room for others of their round, because that would
+take most of the time.
 """
 
 from __future__ import annotations
@@ -128,11 +130,9 @@ def _simulate_future(
         spent += size * (future.record.rounds - rounds)
         rounds = future.record.rounds
         doublings = math.log2(max((moment - now) / (ROUNDS_PER_DOUBLING * finest), 1.0))
-        before, future.round_every = future.round_every, finest * 2.0 ** math.floor(doublings)
-        if future.round_every > before:
-            future.scheduler.become_forecast(future.round_every)
+        future.round_every = finest * 2.0 ** math.floor(doublings)
 
-    future.scheduler.become_forecast(finest)
+    future.scheduler.become_forecast()
     future.run(note=note_progress, stop=lambda: spent > work or not np.isinf(starts).any())
     if not np.isinf(starts).any():
         return _Future(starts, np.inf)

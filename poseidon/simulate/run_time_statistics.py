@@ -8,9 +8,12 @@ samples", 1971). Estimates from few tasks are uncertain. Each simulated future t
 tasks, and spreads the weight of each over the time since the next shorter one (Banks, "Histospline smoothing the
 Bayesian bootstrap", 1988). Tasks that are only similar have less weight, as in the prior of a Dirichlet process
 (Ferguson, "A Bayesian analysis of some nonparametric problems", 1973). The weights of similar tasks are gamma
-variables of that shape, which are exponential variables for a weight of 1. The longer half of the known tasks tells
-how much longer than all of them the next task may run (Hill, "A simple general approach to inference about the tail
-of a distribution", 1975).
+variables of that shape, which are exponential variables for a weight of 1. The longest of the known tasks tell how much
+longer than all of them the next task may run (Hill, "A simple general approach to inference about the tail of a
+distribution", 1975): as many as the square root of their number, since run times whose logarithms are normal end
+sooner the longer they have lasted, and the tail of all would be too heavy. Tasks that still run are counted with the
+time that was seen (Beirlant et al., "Estimation of the extreme value index and extreme quantiles under random
+censoring", 2007).
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ LONGER = 0.5
 """Weight of a future task that runs longer than all known ones, relative to the mean weight of a known task."""
 TAIL = 0.5
 """Tail index of run times when none is known; it counts as much as one known run time."""
+MOST_TAIL = 8.0
+"""Largest tail index: half of the tasks that are longer than all known ones would last 256 times as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +115,21 @@ class PastRuns:
         )
         ended_by = 1.0 - np.cumprod(1.0 - deaths / (np.maximum(under_way - with_it, deaths) + longer))
         half = int(np.searchsorted(ended_by, ended_by[-1] / 2.0))
-        counts = self.weight[self.ended][order][half + 1 :]
-        tail = (TAIL + float(counts @ np.log(seconds[half + 1 :] / seconds[half]))) / (1.0 + counts.sum())
+        tail = self._find_tail(seconds[half], seconds, self.weight[self.ended][order])
         return KnownRuns(np.append(0.0, seconds), np.append(0.0, ended_by), tail)
+
+    def _find_tail(self, least: float, seconds: Float64, counts: Float64) -> float:
+        """Return the tail index of run times above ``least`` seconds, or above a longer time if many are known.
+
+        ``seconds``: run times of the tasks that have ended, ascending; ``counts``: the weight of each.
+        """
+        longer = counts.sum() - np.cumsum(counts)
+        enough = seconds[int(np.flatnonzero(longer <= np.sqrt(counts.sum()))[0])]
+        least = max(least, float(enough))
+        beyond = self.age > least
+        seen = np.log(self.age[beyond] / np.maximum(self.entered[beyond], least))
+        ends = float(self.weight[beyond & self.ended].sum())
+        return min((TAIL + float(self.weight[beyond] @ seen)) / (1.0 + ends), MOST_TAIL)
 
     def draw_estimate(self, random: np.random.Generator) -> KnownRuns:
         """Draw the distribution of run times for one simulated future."""

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.expected_starts.gpu_jobs import LONGEST, draw_gpu_jobs, write_gpu_jobs
-from benchmarks.expected_starts.moments import Sample, choose_questions, choose_tasks
+from benchmarks.expected_starts.moments import Sample, choose_questions, choose_tasks, let_happen
 from benchmarks.expected_starts.tables import expected_starts_sheets, find_coverage, find_error
 from benchmarks.expected_starts.truth import Moment
-from poseidon.simulate.scenario.document import Trace
+from poseidon.simulate.scenario.document import Trace, check_scenario
+from poseidon.simulate.setup import set_up
 from poseidon.simulate.workloads.clusters import read_helios
 
 
@@ -64,6 +65,27 @@ def test_drawn_pods_differ_by_seed() -> None:
     assert len(drawn) == 5
 
 
+def test_what_begins_only_when_nothing_comes_any_more_is_no_answer(tmp_path: Path) -> None:
+    """Two jobs of the whole machine wait when asked; the second begins only after the last job has come."""
+    jobs = [(0, 4000), (100, 4000), (200, 4000), (7000, 10)]
+    lines = [
+        f"{place} {came} -1 {run} 4 -1 -1 4 {run} -1 1 1 1 1 1 1 -1 -1"
+        for place, (came, run) in enumerate(jobs)
+    ]
+    (tmp_path / "few.swf").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    kind = {"name": "job", "requests": {"cpu": 1}, "duration": {"mean": "1h"}}
+    document = {
+        "apiVersion": "firmament.io/v1alpha1", "kind": "Simulation", "horizon": "24h", "roundEvery": "30s",
+        "cluster": {"pools": [{"name": "node", "count": 2, "allocatable": {"cpu": 2, "memory": "4Gi"}}]},
+        "workload": {"trace": {"format": "swf", "path": "few.swf", "kind": kind}},
+    }  # fmt: skip
+    simulation = set_up(check_scenario(document, "workload"), tmp_path)
+    (question,) = let_happen(simulation, Sample(1, 10, (1, 1)), seed=1)
+    begun = simulation.tasks.first_begun[question.asked].tolist()
+    assert sorted(begun) == [-1.0, 4020.0]
+    assert simulation.now < 7001.0
+
+
 def test_the_table_has_errors_of_the_wait_and_coverage_by_cluster() -> None:
     def run(seed: int, pods: list[list[Any]]) -> dict[str, Any]:
         return {
@@ -74,6 +96,7 @@ def test_the_table_has_errors_of_the_wait_and_coverage_by_cluster() -> None:
             "ahead": 1.0,
             "seconds": 2.0,
             "pods": pods,
+            "later": seed,
         }
 
     early, late, never = (
@@ -93,8 +116,8 @@ def test_the_table_has_errors_of_the_wait_and_coverage_by_cluster() -> None:
     }
     (sheet,) = expected_starts_sheets(report)
     assert sheet.rows == [
-        ["one", "2", "3", "3", "2", "10%", "+10%", "67%", "67, - %", "2.0"],
-        ["two", "0", "0", "0", *["-"] * 6],
+        ["one", "2", "3", "3", "5", "2", "10%", "+10%", "67%", "67, - %", "2.0"],
+        ["two", "0", "0", "0", "0", *["-"] * 6],
     ]
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -68,29 +68,12 @@ class Reservations:
     """The reservations of a cluster: ``held`` are those for single tasks, ``gangs`` those for whole gangs."""
 
     def __init__(self, options: RoundOptions) -> None:
-        self._options = self._stated = options
+        self._options = options
         self._turns = Turns()
         self._counted_at = float("-inf")
         self._now = math.inf
         self.held: list[Reservation] = []
         self.gangs = GangReservations(options, self._turns)
-
-    def keep_pace(self, interval: float) -> None:
-        """Change the time limits of reservations for rounds that are ``interval`` seconds apart from now on.
-
-        With unchanged limits nothing would ever be reserved, because a pause longer than a reservation resets the
-        count of rounds that passed over a task. If machines are reserved without delay, a reservation lasts for five
-        intervals, as it does with the default settings.
-        """
-        stated = self._stated
-        slower = max(1.0, interval / (stated.reserve_after or stated.reserve_for / 5))
-        rounds = max(1, min(stated.reserve_after_rounds, math.ceil(stated.reserve_after * slower / interval)))
-        self._options = self.gangs.options = replace(
-            stated,
-            reserve_after=stated.reserve_after * slower,
-            reserve_for=stated.reserve_for * slower,
-            reserve_after_rounds=rounds,
-        )
 
     def list_closed_rows(
         self, cluster: Cluster, cls: int, priority: int, job: str, returning: str = ""

@@ -129,13 +129,13 @@ def test_whether_few_tasks_wait(waiting: int, few: bool):
     assert core.waits_for_few is few
 
 
-def test_a_copy_that_looks_ahead_keeps_reservations_in_its_own_pace():
+def test_a_copy_that_looks_ahead_moves_no_tasks_and_reserves_as_before():
     core = scheduler(options=RoundOptions(reserve_after=60.0, reserve_for=300.0, reserve_after_rounds=10))
     assert core.open_round().options.relocates
-    core.become_forecast(120.0)
+    core.become_forecast()
     assert not core.open_round().options.relocates
     options = core._requeue.reservations._options
-    assert (options.reserve_after, options.reserve_for, options.reserve_after_rounds) == (120.0, 600.0, 1)
+    assert (options.reserve_after, options.reserve_for, options.reserve_after_rounds) == (60.0, 300.0, 10)
 
 
 def test_a_copy_for_trials_solves_with_its_own_solver():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from poseidon.simulate.forecast import date_back
 from poseidon.simulate.past_arrivals import MOST_TASKS, PastTask, gather_arrivals
-from poseidon.simulate.run_time_statistics import PastRuns, RunTimes
+from poseidon.simulate.run_time_statistics import MOST_TAIL, PastRuns, RunTimes
 from poseidon.simulate.tasks import TaskColumns
 from poseidon.simulate.workloads.columns import ALONE, Work
 from tests.support.effort import examples
@@ -124,6 +126,40 @@ def test_the_more_run_times_differ_the_longer_may_the_next_one_last() -> None:
         medians.append(np.median([100.0 + known.draw_left(100.0, random) for _ in range(5000)]))
     tails = (0.5 + np.log(100.0 / 95.0)) / 2, (0.5 + np.log(10.0)) / 2
     assert medians == pytest.approx([100.0 * 2.0**tail for tail in tails], rel=0.05)
+
+
+def test_what_lasts_longer_than_all_many_known_ones_goes_on_as_the_longest_of_them_did() -> None:
+    """Logarithms are normal with deviation 2.6, as those of jobs with GPUs."""
+    random, normal = np.random.default_rng(1), NormalDist()
+    found, expected = [], []
+    for _ in range(20):
+        runs = np.exp(2.6 * random.standard_normal(400))
+        known, elapsed = make_runs(runs.tolist(), []).draw_estimate(random), float(runs.max())
+        left = np.median([known.draw_left(elapsed, random) for _ in range(200)])
+        found.append(np.log((elapsed + left) / elapsed))
+        longer = 1.0 - normal.cdf(np.log(elapsed) / 2.6)
+        expected.append(2.6 * normal.inv_cdf(1.0 - longer / 2.0) - np.log(elapsed))
+    assert np.mean(found) == pytest.approx(np.mean(expected), abs=0.3)
+
+
+def test_tasks_that_still_run_make_the_tail_longer_by_the_time_that_was_seen() -> None:
+    """One task has run ten times as long as the longest known; half of the logarithm of that time was seen."""
+    without, whole, half = (
+        PastRuns(
+            np.array([1.0, 10.0, 100.0, age]),
+            np.array([True] * 3 + [False]),
+            np.array([0.0] * 3 + [since]),
+            np.ones(4),
+        )
+        for age, since in ((5.0, 0.0), (1000.0, 0.0), (1000.0, np.sqrt(1e5)))
+    )
+    tails = [each.estimate().tail for each in (without, whole, half)]
+    logarithm = np.log(10.0)
+    assert tails == pytest.approx([(0.5 + each * logarithm) / 2 for each in (1.0, 3.0, 1.5)])
+    endless = PastRuns(
+        np.array([1.0, *[1e9] * 50]), np.array([True, *[False] * 50]), np.zeros(51), np.ones(51)
+    )
+    assert endless.estimate().tail == MOST_TAIL
 
 
 @pytest.mark.parametrize("sigma", [0.3, 1.5])
