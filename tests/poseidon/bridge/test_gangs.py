@@ -11,14 +11,14 @@ from poseidon.kube.api.nodes import PriorityClass
 from poseidon.kube.api.pod_groups import PodGroupSpec, PodGroupStatus, SigsPodGroup
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindResult
-from poseidon.kube.write.patch_writer import GroupStatusWrite
+from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupStatusWrite
 from poseidon.lifecycle.actions import AnnounceGroup, AnnounceUnschedulable, Bind
-from poseidon.pod_groups.group_names import POD_GROUP, SIGS_POD_GROUP
+from poseidon.pod_groups.group_names import NATIVE_POD_GROUP, POD_GROUP, SIGS_POD_GROUP
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, present
 from tests.poseidon.bridge.solver_view import BOUND, PENDING
 from tests.poseidon.bridge.test_state import Harness
-from tests.poseidon.pod_groups.objects import owner, pod, pod_group
+from tests.poseidon.pod_groups.objects import native, owner, pod, pod_group
 
 JOB = "PodGroup/default/train"
 WEB = "Owner/default/ReplicaSet/web/uid-web"
@@ -376,3 +376,40 @@ def test_nothing_is_said_of_the_groups_of_shares(scene):
     result.gangs.add(job=WEB, state=pb.GangState.WAITING, message="no room", needed=500)
     scene.state.on_round(result)
     assert scene.actions(AnnounceGroup) == []
+
+
+def too_large(field: str) -> str:
+    words = "221 pods are more than the 220 that all 2 nodes take together; add nodes or lower it"
+    return f"{field}: {words}"
+
+
+def labelled(name, **labels):
+    made = pod(name)
+    return replace(made, metadata=replace(made.metadata, labels=labels))
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "member", "field"),
+    [
+        (NATIVE_POD_GROUP, native("train", 2), pod("a", native="train"), "minCount"),
+        (
+            SIGS_POD_GROUP,
+            SigsPodGroup(ObjectMeta(name="train", namespace="default", uid="g"), PodGroupSpec(min_member=2)),
+            labelled("a", **{"pod-group.scheduling.sigs.k8s.io": "train"}),
+            "spec.minMember",
+        ),
+    ],
+)
+def test_what_makes_a_group_too_large_is_named_as_its_own_object_has_it(scene, kind, found, member, field):
+    scene.state.gangs.get_handler(kind)([present(found)])
+    scene.pods(present(member))
+    scene.state.take_actions()
+    [job] = scene.view.jobs or [each.job.id for each in scene.state.groups]
+    result = pb.RoundResult(round=3)
+    result.gangs.add(job=job, state=pb.GangState.WAITING, message="no room", needed=221)
+    scene.state.on_round(result)
+    actions = scene.state.take_actions()
+    [event] = [each for each in actions if isinstance(each, AnnounceGroup)]
+    assert event.message == too_large(field)
+    written = [each.condition for each in actions if isinstance(each, GroupConditionWrite)]
+    assert [each.message for each in written] == ([too_large(field)] if kind == NATIVE_POD_GROUP else [])
