@@ -13,12 +13,13 @@ from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindResult
 from poseidon.kube.write.patch_writer import GroupConditionWrite, GroupStatusWrite
 from poseidon.lifecycle.actions import AnnounceGroup, AnnounceUnschedulable, Bind
-from poseidon.pod_groups.group_names import NATIVE_POD_GROUP, POD_GROUP, SIGS_POD_GROUP
+from poseidon.pod_groups.group_names import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP, POD_GROUP, SIGS_POD_GROUP
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, present
 from tests.poseidon.bridge.solver_view import BOUND, PENDING
 from tests.poseidon.bridge.test_state import Harness
 from tests.poseidon.pod_groups.objects import native, owner, pod, pod_group
+from tests.poseidon.pod_groups.test_composites import composite, leaf
 
 JOB = "PodGroup/default/train"
 WEB = "Owner/default/ReplicaSet/web/uid-web"
@@ -413,3 +414,35 @@ def test_what_makes_a_group_too_large_is_named_as_its_own_object_has_it(scene, k
     assert event.message == too_large(field)
     written = [each.condition for each in actions if isinstance(each, GroupConditionWrite)]
     assert [each.message for each in written] == ([too_large(field)] if kind == NATIVE_POD_GROUP else [])
+
+
+def test_pods_go_with_their_group_into_the_tree_that_an_object_makes(scene):
+    for each in (leaf("a", "root"), leaf("b", "root")):
+        scene.state.gangs.get_handler(NATIVE_POD_GROUP)([present(each)])
+    scene.pods(present(pod("x", native="a")), present(pod("y", native="b")))
+    before = {task.job for task in scene.view.tasks.values()}
+    scene.state.gangs.get_handler(COMPOSITE_POD_GROUP)([present(composite("root"))])
+    scene.sync()
+    assert {task.job for task in scene.view.tasks.values()} == {"CompositePodGroup/default/root"}
+    assert "CompositePodGroup/default/root" not in before
+    scene.state.gangs.get_handler(COMPOSITE_POD_GROUP)([gone(composite("root"))])
+    scene.sync()
+    assert {task.job for task in scene.view.tasks.values()} == before
+
+
+def test_a_condition_is_written_anew_once_its_group_has_been_deleted(scene):
+    take = scene.state.gangs.get_handler(NATIVE_POD_GROUP)
+
+    def written():
+        [job] = scene.view.jobs
+        result = pb.RoundResult(round=3)
+        result.gangs.add(job=job, state=pb.GangState.WAITING, message="no room")
+        scene.state.on_round(result)
+        return len(scene.actions(GroupConditionWrite))
+
+    take([present(native("train", 2))])
+    scene.pods(present(pod("a", native="train")))
+    assert [written(), written()] == [1, 0]
+    take([gone(native("train", 2))])
+    take([present(native("train", 2))])
+    assert written() == 1

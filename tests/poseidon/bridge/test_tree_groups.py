@@ -500,3 +500,24 @@ def test_an_eviction_that_is_withdrawn_is_made_for_nobody(scene):
     scene.view.place("pod-u", "n1")
     scene.says(pb.GangState.PREEMPTED, "members make room for more important tasks", deltas=victims)
     assert scene.maps["train"].get("preemptor") is None
+
+
+def test_pods_that_wait_for_the_map_of_their_group_are_offered_when_it_comes(scene):
+    scene.pod(pod("a"), pod("b"))
+    assert scene.view.tasks == {}
+    scene.map(group_map())
+    assert set(scene.view.tasks) == {"pod-a", "pod-b"}
+    assert scene.view.jobs[JOB].min_members == 2
+    scene.map(group_map(size=1))
+    assert scene.view.jobs[JOB].min_members == 1
+
+
+def test_labels_of_a_pod_that_went_are_written_again_when_it_is_there_again(scene):
+    scene.map(group_map(size=1))
+    scene.pod(bound("a"))
+    assert [each.pod.name for each in scene.writes] == ["a"]
+    scene.pods(gone(pod("a")))
+    scene.tick()
+    scene.pod(bound("a"))
+    scene.tick()
+    assert [each.pod.name for each in scene.writes] == ["a", "a"]
