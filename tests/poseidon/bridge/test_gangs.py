@@ -416,18 +416,24 @@ def test_what_makes_a_group_too_large_is_named_as_its_own_object_has_it(scene, k
     assert [each.message for each in written] == ([too_large(field)] if kind == NATIVE_POD_GROUP else [])
 
 
-def test_pods_go_with_their_group_into_the_tree_that_an_object_makes(scene):
-    for each in (leaf("a", "root"), leaf("b", "root")):
-        scene.state.gangs.get_handler(NATIVE_POD_GROUP)([present(each)])
-    scene.pods(present(pod("x", native="a")), present(pod("y", native="b")))
-    before = {task.job for task in scene.view.tasks.values()}
+def test_pods_go_with_their_group_into_a_tree_and_out_of_it(scene):
+    def jobs():
+        scene.sync()
+        return sorted({task.job for task in scene.view.tasks.values()})
+
+    take = scene.state.gangs.get_handler(NATIVE_POD_GROUP)
+    take([present(leaf("a")), present(leaf("b"))])
     scene.state.gangs.get_handler(COMPOSITE_POD_GROUP)([present(composite("root"))])
-    scene.sync()
-    assert {task.job for task in scene.view.tasks.values()} == {"CompositePodGroup/default/root"}
-    assert "CompositePodGroup/default/root" not in before
-    scene.state.gangs.get_handler(COMPOSITE_POD_GROUP)([gone(composite("root"))])
-    scene.sync()
-    assert {task.job for task in scene.view.tasks.values()} == before
+    scene.pods(present(pod("x", native="a")), present(pod("y", native="b")))
+    alone = jobs()
+    assert len(alone) == 2
+    take([present(leaf("a", "root")), present(leaf("b", "root"))])
+    assert jobs() == ["CompositePodGroup/default/root"]
+    assert len({task.task_class for task in scene.view.tasks.values()}) == 2, (
+        "each says which part it belongs to"
+    )
+    take([present(leaf("a")), present(leaf("b"))])
+    assert jobs() == alone
 
 
 def test_a_condition_is_written_anew_once_its_group_has_been_deleted(scene):
@@ -446,3 +452,12 @@ def test_a_condition_is_written_anew_once_its_group_has_been_deleted(scene):
     take([gone(native("train", 2))])
     take([present(native("train", 2))])
     assert written() == 1
+
+
+def test_a_pod_that_changes_while_it_waits_for_its_group_waits_on(scene):
+    scene.pods(present(pod("a", group="train")))
+    for changed in (pod("a", group="train", cpu="2"), pod("a", group="train", reason="waits")):
+        scene.pods(present(changed))
+        assert scene.view.tasks == {}
+        assert scene.state.list_held().keys() == {"pod-a"}
+    assert {type(each) for each in scene.state.take_actions()} == {AnnounceUnschedulable}

@@ -8,6 +8,7 @@ import pytest
 
 from poseidon.bridge.state import BridgeState
 from poseidon.group_trees.spec.keys import TREE_RECORDS
+from poseidon.kube.api.metadata import ObjectRef
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.patch_writer import ConfigMapWrite, LabelWrite
 from poseidon.lifecycle.actions import AnnounceGroup
@@ -521,3 +522,44 @@ def test_labels_of_a_pod_that_went_are_written_again_when_it_is_there_again(scen
     scene.pod(bound("a"))
     scene.tick()
     assert [each.pod.name for each in scene.writes] == ["a", "a"]
+
+
+# --- events about ConfigMaps ------------------------------------------------------------------------------------------
+
+
+def announced(scene):
+    return [each for each in scene.state.take_actions() if isinstance(each, AnnounceGroup)]
+
+
+@pytest.mark.parametrize("namespace", ["default", "team"])
+def test_an_event_about_a_group_is_about_its_map(scene, namespace):
+    scene.state.gangs.group_maps_changed([present(group_map(namespace=namespace))])
+    scene.pods(present(pod("a", namespace=namespace)), present(pod("b", namespace=namespace)))
+    announced(scene)
+    result = pb.RoundResult(round=1)
+    [job] = scene.view.jobs
+    result.gangs.add(job=job, state=WAITING, message="no room", needed=2)
+    scene.state.on_round(result)
+    [event] = announced(scene)
+    assert event.group == ObjectRef("v1", "ConfigMap", "map-train", namespace, "train")
+    assert (event.reason, event.message) == ("FailedScheduling", "no room")
+
+
+@pytest.mark.parametrize("namespace", ["default", "team"])
+def test_an_event_about_a_fault_is_about_the_map_that_has_it(scene, namespace):
+    scene.state.gangs.group_maps_changed([present(group_map(size=0, namespace=namespace))])
+    [event] = announced(scene)
+    assert event.group == ObjectRef("v1", "ConfigMap", "map-train", namespace, "train")
+
+
+def test_a_group_that_no_cluster_like_this_could_hold_is_told_by_its_size(scene):
+    scene.map(group_map(size=441))
+    scene.pods(present(pod("a")))
+    announced(scene)
+    result = pb.RoundResult(round=1)
+    result.gangs.add(job=JOB, state=WAITING, message="no room", needed=441)
+    scene.state.on_round(result)
+    [event] = announced(scene)
+    assert event.message == (
+        "data.size: 441 pods are more than the 440 that all 4 nodes take together; add nodes or lower it"
+    )
