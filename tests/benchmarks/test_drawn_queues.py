@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.judge.drawn_queues.__main__ import main
-from benchmarks.judge.drawn_queues.drawing import draw_case
+from benchmarks.judge.drawn_queues.drawing import DrawnCase, draw_case
 from benchmarks.judge.drawn_queues.elsewhere import decide_elsewhere
 from benchmarks.judge.drawn_queues.here import decide_here
 from benchmarks.judge.queues.cases import Case
@@ -69,6 +69,22 @@ def test_the_other_programs_cycles_count_together(decider: Path):
     }
     assert [*found.comes] == [each.name for each in waiting[1:]]
     assert found.evicted == ("running-0",)
+
+
+def test_who_waits_for_victims_takes_the_only_flavor_whatever_others_have_got(decider: Path):
+    case = next(case for case in map(draw_case, range(100)) if _has_one_flavor(case))
+    waiting = [each for each in case.workloads if not each.flavor]
+    (found,) = decide_elsewhere(decider, [case])
+    assert {name: each.use for name, each in found.comes.items()} == {
+        each.name: each.use_in("one") for each in waiting[1:]
+    }
+
+
+def _has_one_flavor(case: DrawnCase) -> bool:
+    """Whether all queues have the flavor ``one`` alone, some workload runs, and several wait."""
+    flavors = {each["name"] for spec in case.queues.values() for each in spec["resourceGroups"][0]["flavors"]}
+    waiting = sum(not each.flavor for each in case.workloads)
+    return flavors == {"one"} and 1 < waiting < len(case.workloads)
 
 
 def test_the_command_writes_cases_that_the_judge_reads(decider: Path, tmp_path: Path):

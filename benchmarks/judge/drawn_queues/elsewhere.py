@@ -37,8 +37,8 @@ def _read_decision(case: DrawnCase, answer: dict[str, Any]) -> Decision:
     known = {each.name: each for each in case.workloads}
     admitted, comes, evicted = dict[str, Admitted](), set[str](), set[str]()
     for cycle in answer["cycles"] or ():
-        for name, flavors in cycle["admitted"].items():
-            admitted[name] = Admitted(known[name].use_in(next(iter(flavors.values()))))
+        for name, flavor_of in cycle["admitted"].items():
+            admitted[name] = Admitted(known[name].use_in(next(iter(flavor_of.values()))))
         comes |= {*cycle["comes"]}
         evicted |= {*cycle["evicted"]}
     waits = {
