@@ -1,4 +1,4 @@
-"""Draws random cases of queues, and lets a round of the core and another program decide each of them.
+"""Draws random cases of queues, and lets rounds of the core and another program decide each of them.
 
 ``python -m benchmarks.judge.drawn_queues FILE`` writes the cases with both decisions, for ``python -m
 benchmarks.judge.queues FILE`` to judge. ``drawing`` makes cases out of seeds, ``objects`` states them as Kueue's

@@ -1,4 +1,4 @@
-"""Writes drawn cases with the decisions of a round and of another program, and sums up what the judge finds."""
+"""Writes drawn cases with the decisions of rounds and of another program, and sums up what the judge finds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BATCH = 200
     help="the program that decides the cases as well",
 )
 def main(file: Path, first: int, cases: int, program: Path) -> None:
-    """Append cases to FILE, and print what the judge finds; exits with 1 if a decision of a round is not allowed."""
+    """Append cases to FILE, and print what the judge finds; exits with 1 if a decision of rounds is not allowed."""
     summary = Summary("here", "kueue")
     with file.open("ab") as out:
         for begin in range(first, first + cases, BATCH):

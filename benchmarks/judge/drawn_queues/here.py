@@ -1,9 +1,11 @@
-"""Decides drawn cases by one round of the core, with the quotas that the bridge reads of Kueue's objects."""
+"""Decides drawn cases by rounds of the core, with the quotas that the bridge reads of Kueue's objects."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from benchmarks.judge.drawn_queues.drawing import FLAVORS, RESOURCES, DrawnCase, DrawnWorkload
-from benchmarks.judge.drawn_queues.objects import BEGIN, NOW, list_flavors, state_spec
+from benchmarks.judge.drawn_queues.objects import BEGIN, CYCLES, NOW, list_flavors, state_spec
 from benchmarks.judge.queues.cases import Admitted, Decision
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import (
@@ -17,7 +19,7 @@ from firmament.core.events import (
 )
 from firmament.core.model import Job, Machine, TaskClass
 from firmament.core.record_kinds import FLAVOR_RECORD, QUOTA_RECORD
-from firmament.core.results import DeltaKind, RoundResult
+from firmament.core.results import Delta, DeltaKind
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from poseidon.kube.api import kinds
@@ -31,8 +33,12 @@ ENDLESS = 2**40
 """Of each resource, what there is on the one node of each flavor: only quotas are short."""
 
 
-def decide_here(case: DrawnCase) -> Decision:
-    """Return what a round decides."""
+def decide_here(case: DrawnCase, rounds: int = CYCLES) -> Decision:
+    """Return what has been decided once a round decides nothing more, or after so many rounds.
+
+    Most cases take one round. A second one decides anew about tasks of a StrictFIFO queue that lost their places in
+    the first, because they had passed an older one. Victims go on until the last round.
+    """
     core = Scheduler(
         configuration=CoreConfiguration(), solver=OrToolsSolver(), clock=lambda: float(BEGIN + NOW)
     )
@@ -41,7 +47,13 @@ def decide_here(case: DrawnCase) -> Decision:
     core.apply(_list_records(case))
     for number, made in enumerate(sorted(case.workloads, key=lambda each: each.created), start=1):
         core.apply(_introduce(number, made))
-    return _describe(case, core.run_round())
+    decided: list[Delta] = []
+    for _ in range(rounds):
+        news = core.run_round().deltas
+        if not news:
+            break
+        decided += news
+    return _describe(case, decided)
 
 
 def _list_records(case: DrawnCase) -> list[Event]:
@@ -80,16 +92,15 @@ def _introduce(number: int, made: DrawnWorkload) -> list[Event]:
     return events
 
 
-def _describe(case: DrawnCase, result: RoundResult) -> Decision:
+def _describe(case: DrawnCase, decided: Iterable[Delta]) -> Decision:
     placed, evicted, waits = dict[str, str](), set[str](), set[str]()
-    for delta in result.deltas:
+    for delta in decided:
         name = delta.uid.partition("/")[0]
         if delta.kind is DeltaKind.PREEMPT:
-            evicted.add(name)
+            (evicted.discard if delta.withdrawn else evicted.add)(name)
         elif delta.kind is DeltaKind.PLACE:
             placed[name] = delta.machine
-            if delta.depends_on:
-                waits.add(name)
+            (waits.add if delta.depends_on else waits.discard)(name)
     known = {each.name: each for each in case.workloads}
     given = {name: Admitted(known[name].use_in(flavor)) for name, flavor in placed.items()}
     return Decision(

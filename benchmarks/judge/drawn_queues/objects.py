@@ -13,7 +13,7 @@ BEGIN = 1_700_000_000
 NOW = 1_000
 """Time of decisions."""
 CYCLES = 8
-"""Cycles of the other program: more than workloads wait."""
+"""Cycles of the other program, and the most rounds of the core: more than workloads wait."""
 NAMESPACE = "default"
 
 
