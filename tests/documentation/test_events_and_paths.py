@@ -33,11 +33,11 @@ def listed(table: str) -> list[str]:
 
 
 def test_the_list_of_events_is_complete():
-    assert sorted(listed("The programs write these events")) == sorted(EventReason)
+    assert sorted(listed("The programs write the events in the table below")) == sorted(EventReason)
 
 
 def test_the_list_of_conditions_is_complete():
-    assert sorted(set(listed("They write these conditions"))) == sorted(ConditionType)
+    assert sorted(set(listed("The programs write the following conditions"))) == sorted(ConditionType)
 
 
 def called(name: str, tree: ast.AST) -> Iterator[ast.Call]:
