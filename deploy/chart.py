@@ -29,10 +29,10 @@ _README = """\
 $ helm install poseidon deploy/helm --namespace poseidon --create-namespace --set 'components={{ha,preemption}}'
 ```
 
-What it installs are the manifests of [the folder above](../README.md), as kustomize puts them together.
+The chart installs the manifests of [the folder above](../README.md), as kustomize puts them together.
 `values.schema.json` holds the schema of the [configuration](../../docs/configuration.md) (`poseidon config schema`), so
 that `helm install` and `helm lint` refuse what the programs would. Pods that read the configuration bear its checksum:
-`helm upgrade` with another one replaces them.
+if `helm upgrade` changes the configuration, Kubernetes replaces these pods.
 
 | value | default | meaning |
 |---|---|---|
