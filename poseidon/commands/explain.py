@@ -72,7 +72,7 @@ _OF_PODS = ("firmament", "cluster_name", "timeout", "most", "cures", "page_file"
     "--cures",
     is_flag=True,
     help="Also say which changes would give a waiting pod a node; the running solver tries them in trial rounds. With "
-    "-f, the command always says that.",
+    "-f, the command always prints these changes.",
 )
 @page_option("Also write the verdicts as one web page.")
 def explain(

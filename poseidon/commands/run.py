@@ -106,7 +106,7 @@ def run(
     log_level: str,
     log_format: str,
 ) -> None:
-    """Connect a Kubernetes cluster to a solver: send it pods and nodes, and bind pods as it decides."""
+    """Connect a Kubernetes cluster to a solver: send it pods and nodes, and bind pods as the solver decides."""
     from poseidon.configuration.document import load
     from poseidon.kube.client.errors import SettingsError
     from poseidon.metrics_sources.prometheus import connection

@@ -79,7 +79,7 @@ def simulate(
     parquet: Path | None,
     output: str,
 ) -> None:
-    """Run the work of SCENARIO (a YAML file) on the cluster that it describes, and print how that went.
+    """Run the work of SCENARIO (a YAML file) on the cluster that it describes, and print a report.
 
     The real solver decides, with the scheduler's configuration that the scenario names. `poseidon simulate sweep
     FILE` runs many scenarios with other settings.

@@ -39,12 +39,12 @@ _SOLVER_SECONDS = 30.0
 @click.option(
     "--bridge-url",
     metavar="URL",
-    help="Address of the bridge's metrics; adds its metrics and configuration to the archive.",
+    help="Address of the bridge's metrics; adds the bridge's metrics and configuration to the archive.",
 )
 @click.option(
     "--solver-url",
     metavar="URL",
-    help="Address of the solver's metrics; adds its metrics and configuration to the archive.",
+    help="Address of the solver's metrics; adds the solver's metrics and configuration to the archive.",
 )
 @click.option(
     "--annotation",

@@ -36,7 +36,7 @@ _PATIENCE = 5.0
     "--solver",
     default="http://127.0.0.1:9091/metrics",
     metavar="URL",
-    help="Address at which the solver serves its metrics; if it does not answer, its figures stay empty.",
+    help="Address at which the solver serves its metrics; if it does not answer, the solver's figures stay empty.",
 )
 @click.option(
     "--interval",

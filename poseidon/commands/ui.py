@@ -108,7 +108,7 @@ class NetworkRange(click.ParamType[Any]):
     default="http://127.0.0.1:9092/metrics",
     show_default=True,
     metavar="URL",
-    help="Address at which the bridge serves its metrics; if it does not answer, the page lacks its figures.",
+    help="Address at which the bridge serves its metrics; if it does not answer, the page lacks the bridge's figures.",
 )
 @click.option(
     "--solver",
