@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from firmament.core.cures.proposals import Cure
     from firmament.core.events import Event
     from firmament.core.rescheduling.consolidation import Consolidation
+    from firmament.core.rescheduling.hot_machines import Relief
     from firmament.core.rescheduling.plan_moves import CostPoint, MovePlan
-    from firmament.core.rescheduling.relief import Relief
     from firmament.core.rescheduling.room_by_moves import GangRoom
     from firmament.core.results import RoundResult
     from firmament.core.rounds import Placement
@@ -363,7 +363,7 @@ class EmbeddedScheduler:
 
     def relieve(self, movable: Collection[str], thresholds: Mapping[str, float], most: int) -> Relief:
         """Return moves of tasks from hot machines, as ``relieve`` does; in this scheduler the tasks are then moved."""
-        from firmament.core.rescheduling.relief import relieve
+        from firmament.core.rescheduling.hot_machines import relieve
 
         return relieve(self._scheduler, movable, thresholds, most)
 

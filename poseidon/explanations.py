@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from protos.conventions.command_line import format_feasible
+from protos.conventions.number_formats import format_feasible
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 

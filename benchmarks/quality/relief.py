@@ -13,7 +13,7 @@ from cost_models.load_aware.load_threshold import LoadThreshold
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.events import ClassDefined, Event, MachineSampled, MachineUpserted, TasksBound, TaskUses
 from firmament.core.model import Machine, TaskClass
-from firmament.core.rescheduling.relief import relieve
+from firmament.core.rescheduling.hot_machines import relieve
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 from cost_models.api.quantities import seconds_of, whole_amount
 from cost_models.interface import ShapeRow
-from cost_models.load_aware.arguments import AGGREGATIONS, MODEL, NONE, Aggregation, Percentages
+from cost_models.load_aware.arguments import AGGREGATIONS, MODEL, Aggregation
+from cost_models.load_aware.defaults import NONE, Percentages
 
 THRESHOLDS = "scheduling.koordinator.sh/usage-thresholds"
 RAW_ALLOCATABLE = "node.koordinator.sh/raw-allocatable"

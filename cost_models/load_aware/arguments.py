@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from cost_models.api.quantities import seconds_of, whole_amount
 from cost_models.arguments import Arguments, is_number
+from cost_models.load_aware.defaults import DEFAULT_FACTORS, DEFAULT_THRESHOLDS, NONE, Percentages
 
 StrategyName: TypeAlias = Literal["LeastUsed", "MostUsed", "TargetLoadPacking", "LoadVariationRiskBalancing"]
 STRATEGIES: tuple[StrategyName, ...] = (
@@ -73,16 +74,10 @@ def _multiplier(read: Arguments) -> float:
 MODEL = "load_threshold"
 AGGREGATIONS = ("avg", "p50", "p90", "p95", "p99")
 
-Percentages: TypeAlias = Mapping[str, int]
-"""Whole percent, or weights, by resource."""
 
 Rounding: TypeAlias = Literal["exact", "upstream"]
 Missing: TypeAlias = Literal["upstream", "failOpen", "failClosed", "estimate"]
 Hot: TypeAlias = Literal["reject", "leastLoaded"]
-
-DEFAULT_THRESHOLDS: Percentages = {"cpu": 65, "memory": 95}
-DEFAULT_FACTORS: Percentages = {"cpu": 85, "memory": 70}
-NONE: Percentages = {}
 
 
 @dataclass(frozen=True, slots=True)

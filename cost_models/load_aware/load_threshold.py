@@ -39,10 +39,10 @@ from cost_models.interface import (
 from cost_models.load_aware.annotations import NODE_ANNOTATIONS, POD_ANNOTATIONS, node_annotations
 from cost_models.load_aware.arguments import MODEL, read_settings
 from cost_models.load_aware.machine_use import estimate_machine_use
+from cost_models.load_aware.refusals import compute_rooms, judge_machines
 from cost_models.load_aware.risk import subtract_margins
-from cost_models.load_aware.room import compute_rooms, judge_machines
-from cost_models.load_aware.scores import Weights, compute_used_growth, percent_per_unit
-from cost_models.load_aware.scoring import Scorer
+from cost_models.load_aware.score_formulas import Weights, compute_used_growth, percent_per_unit
+from cost_models.load_aware.scorer import Scorer
 from cost_models.load_aware.task_use import estimate_tasks, scale_request
 from cost_models.load_aware.thresholds import allocatable_amounts, find_thresholds
 

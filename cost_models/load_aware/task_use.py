@@ -26,7 +26,8 @@ import numpy as np
 
 from cost_models.interface import Assigned, Bool, Float64, Int64, Load, MachineColumns, ShapeRow
 from cost_models.load_aware.annotations import RESERVE_POD, pod_annotations
-from cost_models.load_aware.arguments import Percentages, Settings
+from cost_models.load_aware.arguments import Settings
+from cost_models.load_aware.defaults import Percentages
 
 PROD = "koord-prod"
 

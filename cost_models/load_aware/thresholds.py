@@ -14,7 +14,8 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, MachineColumns
 from cost_models.load_aware.annotations import NodeAnnotations
-from cost_models.load_aware.arguments import Aggregation, Percentages, Rounding, Settings
+from cost_models.load_aware.arguments import Aggregation, Rounding, Settings
+from cost_models.load_aware.defaults import Percentages
 
 MOST_PERCENT = 500
 """Most percent; higher thresholds count as this, because products with amounts must stay within 64 bits."""

@@ -53,7 +53,7 @@ from cost_models.interface import (
     ShapeBatch,
     ShapeRow,
 )
-from cost_models.network_aware.domains import costs_between, domains_of, links_between
+from cost_models.network_aware.network_costs import costs_between, domains_of, links_between
 from cost_models.network_aware.records import (
     APP_GROUP,
     TOPOLOGY,

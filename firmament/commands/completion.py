@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from protos.conventions.completion import completion_command
+from protos.conventions.command_line import completion_command
 
 completion = completion_command("firmament")

@@ -11,7 +11,7 @@ import click
 
 from firmament.commands.inspection_options import echo_json, output_option
 from firmament.server.rounds.round_saver import list_saved_rounds, read_round
-from protos.conventions.command_line import format_gap
+from protos.conventions.number_formats import format_gap
 
 if TYPE_CHECKING:
     from firmament.saved_rounds.replaying import Replay

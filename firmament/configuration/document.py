@@ -21,14 +21,7 @@ from firmament.configuration.sections import (
     default_spread,
 )
 from firmament.core import defaults
-from protos.conventions.configuration import (
-    Document,
-    Duration,
-    PositiveDuration,
-    Section,
-    duration_schema,
-    parse_duration,
-)
+from protos.conventions.configuration import Document, Duration, PositiveDuration, Section
 from protos.conventions.configuration_file import ConfigurationError, load_part
 from protos.conventions.configuration_shared import (
     GangSection,
@@ -36,6 +29,7 @@ from protos.conventions.configuration_shared import (
     PodTopologySpreadSection,
     ProfileSection,
 )
+from protos.conventions.durations import duration_schema, parse_duration
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -73,7 +73,7 @@ class RoundOptions:
     """The most seconds that a task waits after a failed binding."""
     namespace_looks: int = 6_000_000
     """Work, counted in looks at single machines, that a round does for one namespace while others wait, and for all
-    expensive classes together (see ``queue.budgets``). The default work takes about a seventh of a second on one
+    expensive classes together (see ``queue.work_budgets``). The default work takes about a seventh of a second on one
     core.
     """
     class_looks: int = 10_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from cost_models.interface import Int64
 from firmament.core.few_tasks.first_costs import FirstCosts
-from firmament.core.queue.profiles import BASE
+from firmament.core.queue.profile_turns import BASE
 from firmament.core.rules.tree_groups.compilation import MachineTrees
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.core.snapshot.grouping import RoundContext

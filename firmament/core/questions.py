@@ -8,7 +8,7 @@ import numpy as np
 
 from cost_models.interface import Bool
 from firmament.core.diagnosis.explain import explain
-from firmament.core.diagnosis.listing import (
+from firmament.core.diagnosis.task_and_machine_states import (
     BoundTask,
     Measured,
     find_open,
@@ -20,7 +20,7 @@ from firmament.core.diagnosis.listing import (
 )
 from firmament.core.intake.cluster_events import ClusterEvents, list_events
 from firmament.core.profiles import Profiles
-from firmament.core.queue.profiles import BASE
+from firmament.core.queue.profile_turns import BASE
 from firmament.core.results import BrokenRule, Explanation, MachineState, TaskState
 from firmament.core.round_flow.assembly import ClassWords, class_words
 from firmament.core.rules.registry import NodeRules

@@ -18,7 +18,7 @@ import numpy as np
 
 from firmament.core.commit.current_limits import limits_now
 from firmament.core.commit.evictions import evict, withdraw
-from firmament.core.commit.kept_room import keep_room
+from firmament.core.commit.gang_reservations import keep_room
 from firmament.core.commit.placements import PlacementDeltas, assume_placements, list_decided_rows
 from firmament.core.commit.strict_order import withdraw_passing
 from firmament.core.configuration import CoreConfiguration
@@ -34,7 +34,7 @@ from firmament.core.model import TaskClass
 from firmament.core.placement.outcome import Stopwatch, Timer, no_timer
 from firmament.core.profiles import Profiles
 from firmament.core.questions import ClusterQuestions
-from firmament.core.queue.profiles import BASE, ProfileChoice
+from firmament.core.queue.profile_turns import BASE, ProfileChoice
 from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.requeue.requeue import Requeue
 from firmament.core.requeue.set_aside import waiting_classes

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from firmament.inspection.client import liveness
 from firmament.inspection.documents import COUNTS, amounts
-from protos.conventions.command_line import format_feasible
+from protos.conventions.number_formats import format_feasible
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _UNWRAPPED = 10_000

@@ -16,7 +16,7 @@ import numpy as np
 from firmament.core.flow.column_generation import FlowOutcome
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.pictures import svg
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 
 WIDTH = 760
 TOP = 96

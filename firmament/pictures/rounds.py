@@ -8,7 +8,7 @@ from firmament.core.flow.tuning import FlowTuning
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.pictures.drawing import draw
 from firmament.solvers.base import Solver
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 
 MOST_CLASSES = 8
 MOST_MACHINES = 30

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
@@ -24,8 +23,10 @@ from firmament.server.cluster_registry import (
 )
 from firmament.server.cures import BusySearchError, CureSearches
 from firmament.server.process_copy import CopyError
-from firmament.server.session import ProtocolError, SessionSettings, check_hello
+from firmament.server.protocol_version import ProtocolError, check_hello
+from firmament.server.question_pool import QuestionPool, TooManyQuestionsError
 from firmament.server.session import Session as DriverSession
+from firmament.server.session import SessionSettings
 from firmament.solvers.base import SolverClosedError
 from firmament.wire.rounds import (
     explanation_to_proto,
@@ -54,49 +55,6 @@ _CODES: Mapping[type[Exception], grpc.StatusCode] = {
     CopyError: grpc.StatusCode.INTERNAL,
 }
 """By type of error: the status code with which a call ends; the error's text says why."""
-
-
-THREADS = 4
-"""Number of threads that answer questions; there are few, because each may hold the lock of a cluster while a session
-needs it."""
-
-
-class TooManyQuestionsError(Exception):
-    """The limit of questions under way is reached; the text of the error says what to do."""
-
-
-class QuestionPool:
-    """Answers questions in threads, at most ``most`` at a time, including questions that wait for a thread.
-
-    Only the event loop may use the pool.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._open = 0
-        self._threads = ThreadPoolExecutor(THREADS, "questions")
-
-    async def ask(self, question: Callable[[], T]) -> T:
-        """Call ``question`` in a thread and return its result.
-
-        Raise the error of ``question``, or ``TooManyQuestionsError``. If the caller is cancelled, the question still
-        runs, and counts until it has ended.
-        """
-        if self._open >= self._most:
-            raise TooManyQuestionsError(
-                f"{self._open} questions are under way, as many as limits.questions allows; ask again later"
-            )
-        answer = asyncio.wrap_future(self._threads.submit(question))
-        self._open += 1
-        answer.add_done_callback(self._note_answered)
-        return await asyncio.shield(answer)
-
-    def close(self) -> None:
-        """Accept no more questions; questions under way end by themselves."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-    def _note_answered(self, _: object) -> None:
-        self._open -= 1
 
 
 class SchedulerService:

@@ -18,6 +18,7 @@ from firmament.core.intake.events import TooLargeClusterError
 from firmament.server.cluster import OrderError, ServedCluster, StaleDriverError, SupersededError
 from firmament.server.driving.loop import DriverLoop, RoundRunner
 from firmament.server.outbox import DriverOutbox, Ending
+from firmament.server.protocol_version import VERSION_MAJOR, VERSION_MINOR, ProtocolError
 from firmament.server.signs_of_life import EVERY, SignsOfLife
 from firmament.wire.events import events_from_proto, reports_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -31,11 +32,8 @@ log = logging.getLogger(__name__)
 _CANCELLED_WITHIN = 0.05
 """Seconds within which gRPC cancels the call of a broken connection whose messages have ended."""
 _LONGEST_FAULT = 2000  # The text travels in a gRPC trailer, which holds a few kilobytes at most.
-_LONGEST_NAME = 1024
 # Reading and applying a message of at most this many bytes takes less time than passing it to a thread.
 _SMALL = 2000
-VERSION_MAJOR = 1
-VERSION_MINOR = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,39 +51,8 @@ class SessionSettings:
     alive_seconds: float = EVERY
 
 
-class ProtocolError(Exception):
-    """A driver broke the protocol; its stream ends with the error's code and text."""
-
-    def __init__(self, code: grpc.StatusCode, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 def _is_small(message: pb.EventBatch | pb.BindingReports) -> bool:
     return message.ByteSize() <= _SMALL
-
-
-def check_hello(message: pb.ClientMessage) -> pb.Hello:
-    """Return the Hello in a stream's first message.
-
-    Raise ``ProtocolError`` unless the Hello is valid and of a known version.
-    """
-    early, wrong = grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.INVALID_ARGUMENT
-    if message.WhichOneof("body") != "hello":
-        raise ProtocolError(early, "the first message of a stream must be Hello")
-    hello = message.hello
-    if hello.version_major != VERSION_MAJOR or abs(hello.version_minor - VERSION_MINOR) > 1:
-        raise ProtocolError(
-            early,
-            f"protocol {hello.version_major}.{hello.version_minor} is not spoken here; this server speaks "
-            f"{VERSION_MAJOR}.{VERSION_MINOR} and accepts one minor version more or less",
-        )
-    if not hello.cluster:
-        raise ProtocolError(wrong, "Hello: cluster: is empty; name the cluster")
-    if len(hello.cluster) > _LONGEST_NAME or len(hello.client) > _LONGEST_NAME:
-        text = f"Hello: cluster or client: has more than {_LONGEST_NAME} characters; shorten it"
-        raise ProtocolError(wrong, text)
-    return hello
 
 
 class Session:

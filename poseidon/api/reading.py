@@ -16,9 +16,9 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.embedding import check_configuration, load_configuration
 from poseidon.manifests.documents import Given, GivenObject, GivenText
 from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
-from protos.conventions.command_line import format_count
 from protos.conventions.configuration import API_VERSION, KIND
 from protos.conventions.configuration_file import ConfigurationError, read_document
+from protos.conventions.number_formats import format_count
 
 Model = type | UseModel
 Config = str | Path | Mapping[str, Any] | None

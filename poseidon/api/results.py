@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from poseidon.explanations import PodExplanation, describe_outcome, plain
 from poseidon.offline.audit.findings import Audit
 from poseidon.offline.plan import Plan
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,7 +25,7 @@ from poseidon.commands.shared.options import (
     seconds_option,
 )
 from poseidon.commands.shared.output_and_exit import print_json, warn
-from protos.conventions.command_line import format_count, format_count_with_verb
+from protos.conventions.number_formats import format_count, format_count_with_verb
 
 if TYPE_CHECKING:
     from poseidon.kube.api.metadata import PodRef

@@ -16,7 +16,7 @@ from poseidon.commands.shared.connection import (
 )
 from poseidon.commands.shared.options import output_option, seconds_option
 from poseidon.commands.shared.output_and_exit import print_json, stop_event
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 from protos.conventions.tls import read_chosen_tls, tls_options
 
 if TYPE_CHECKING:

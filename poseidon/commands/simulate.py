@@ -220,7 +220,7 @@ def _begin(scenario: Path | None, resume: Path | None) -> Simulation:
 
 
 def _parse_end(until: str | None) -> float | None:
-    from protos.conventions.configuration import parse_duration
+    from protos.conventions.durations import parse_duration
 
     try:
         return None if until is None else parse_duration(until)

@@ -19,7 +19,7 @@ from poseidon.commands.shared.connection import (
 )
 from poseidon.commands.shared.options import config_option
 from poseidon.commands.shared.output_and_exit import fault, warn
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 from protos.conventions.tls import tls_options
 
 if TYPE_CHECKING:

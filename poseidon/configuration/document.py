@@ -21,7 +21,7 @@ from poseidon.lifecycle.refused_pods import RecoveryOptions
 from poseidon.metrics_sources.options import UtilisationOptions
 from poseidon.queues.options import QueueOptions
 from poseidon.volumes.binding import VolumeOptions
-from protos.conventions.configuration import Document, Section, duration_schema, parse_duration
+from protos.conventions.configuration import Document, Section
 from protos.conventions.configuration_file import load_part
 from protos.conventions.configuration_shared import (
     GangSection,
@@ -29,6 +29,7 @@ from protos.conventions.configuration_shared import (
     PodTopologySpreadSection,
     ProfileSection,
 )
+from protos.conventions.durations import duration_schema, parse_duration
 
 Arguments = TypeVar("Arguments", bound=Section)
 

@@ -26,7 +26,7 @@ from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.testbed.harness.stack import CLUSTER_NAME, Stack, StackOptions
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 
 _PAGE_PORT = 8088
 _POLL_SECONDS = 0.05

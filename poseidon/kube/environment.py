@@ -14,7 +14,8 @@ from pydantic import BeforeValidator, Field
 from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.rewinds import Rewinds
-from protos.conventions.configuration import Section, duration_schema, parse_duration
+from protos.conventions.configuration import Section
+from protos.conventions.durations import duration_schema, parse_duration
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from poseidon.live.figures import Figures
-from protos.conventions.command_line import format_count
 from protos.conventions.logs import one_line
+from protos.conventions.number_formats import format_count
 
 _WAITING: Mapping[str, str] = {
     "active": "for the next round",

@@ -27,7 +27,7 @@ from poseidon.offline.movable import WORTH_MOVING, find_migrations
 from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.offline.planned_groups import PlannedGroup
 from poseidon.pods.tasks import Disposition, classify_pod, describe_gates
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 
 
 def explain_pod(

@@ -32,7 +32,7 @@ from poseidon.offline.waiting_workloads import shorten_message
 from poseidon.pods.requests_and_limits import effective_requests
 from poseidon.queues.known_queues import KnownQueues
 from poseidon.queues.model import QuotaNode
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 
 
 class UnknownWorkloadError(LookupError):

@@ -15,7 +15,7 @@ from poseidon.offline.plan import NodeUse, Plan, Round
 from poseidon.offline.planned_groups import PlannedGroup
 from poseidon.offline.planned_queues import PlannedQueue
 from poseidon.offline.waiting_workloads import waiting_workloads
-from protos.conventions.command_line import format_count, format_gap
+from protos.conventions.number_formats import format_count, format_gap
 
 
 def print_plan(plan: Plan, *, wide: bool = False) -> None:

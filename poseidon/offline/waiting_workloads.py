@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from poseidon.offline.plan import Pending
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 
 _AVAILABLE = re.compile(r"0/(\d{1,9}) nodes are available: ")
 _END = re.compile(r"\. (?:preemption|no new claims)|\.(?= |\s*$)")

@@ -24,7 +24,7 @@ from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
 from poseidon.pods.tasks import HIGHEST, LOWEST, Task
 from poseidon.pods.templates import NEVER
 from poseidon.pods.tree_place import NO_TREE, TreePlace
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from poseidon.simulate.report import SimulationReport, WaitingTimes
 from poseidon.ui.report import LineChart, PageReport, Section, Table, report_page
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 
 HEADINGS = ("KIND", "TASKS", "PLACED", "WAITING", "P50", "P90", "P99", "LONGEST", "EVICTIONS")
 HOUR = 3600.0

@@ -1,4 +1,4 @@
-"""Base classes of commands, which end with one line on standard error if something is wrong."""
+"""Base classes of commands, which end with one line on standard error if something is wrong, and their completion."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
 from protos.conventions.missing_parts import say_what_to_install
 from protos.conventions.secrets import redact_credentials
@@ -24,26 +25,6 @@ _NAMED_BY = MappingProxyType({"-f": "files", "--pod": "the pod"})
 
 _MEANT = MappingProxyType({"help": "--help", "version": "--version"})
 """What people write as commands that are options."""
-
-
-def format_count(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 node``, ``1,200 nodes``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def format_count_with_verb(number: int, noun: str) -> str:
-    """Return a number with its noun and verb: ``1 node is``, ``2 nodes are``."""
-    return f"{format_count(number, noun)} {'is' if number == 1 else 'are'}"
-
-
-def format_feasible(number: int, total: int, noun: str) -> str:
-    """Return ``1 of 4 nodes is feasible``, ``0 of 1 node is feasible``."""
-    return f"{number:,} of {format_count(total, noun)} {'is' if 1 in (number, total) else 'are'} feasible"
-
-
-def format_gap(gap: float) -> str:
-    """Return the gap of a round, the share of its cost that could at most be saved, for people: ``0.13%``."""
-    return f"{gap:.2%}"
 
 
 class OneLineCommand(click.Command):
@@ -146,3 +127,22 @@ class LazyGroup(OneLineGroup):
         """List the commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl(list(self._helps.items()))
+
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def completion_command(program: str) -> click.Command:
+    """Return the command ``completion`` of ``program``."""
+
+    @click.command("completion")
+    @click.argument("shell", type=click.Choice(SHELLS))
+    @click.pass_context
+    def completion(context: click.Context, shell: str) -> None:
+        """Print a script for SHELL: source it, as in `source <(PROGRAM completion bash)`."""
+        found = get_completion_class(shell)
+        assert found is not None
+        root = context.find_root().command
+        click.echo(found(root, {}, program, f"_{program.upper()}_COMPLETE").source())
+
+    return completion

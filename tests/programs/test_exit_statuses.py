@@ -9,7 +9,7 @@ from benchmarks.__main__ import main as benchmarks
 from firmament.cli import main as firmament
 from poseidon.cli import main as poseidon
 from poseidon.testbed.kubeconfig import write_kubeconfig
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 
 NOBODY = "127.0.0.1:1"
 LIVE = ("--kubeconfig", "KUBECONFIG")

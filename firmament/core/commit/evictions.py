@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Int64
+from firmament.core.commit.device_allocation import settle_guests
 from firmament.core.commit.eviction_check import EvictionCheck
-from firmament.core.commit.hand_out_devices import settle_guests
 from firmament.core.commit.placements import binding_dependencies, keeps_order
 from firmament.core.flow.problem import Assignments
 from firmament.core.model import ClaimAllocation

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
 from firmament.core.commit.current_limits import LimitsNow
-from firmament.core.commit.hand_out_devices import settle_assumed
+from firmament.core.commit.device_allocation import settle_assumed
 from firmament.core.commit.revalidation import DecidedPlacements, Recheck
 from firmament.core.constraints.ruleset import RuleSet
 from firmament.core.flow.problem import Assignments, PlacementProblem

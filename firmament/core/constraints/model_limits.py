@@ -9,31 +9,31 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger, ReasonedLedger
 from cost_models.task_constraints import TaskConstraint
-from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import QuotaTerms
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.reasons import AnyReason, by_limit, by_task
 
 
 @dataclass(frozen=True, slots=True)
-class JointRoom:
+class RemainingJointCapacity:
     """A block of joint rows, and what is ``left`` of each row: int64[R], which changes as tasks are booked."""
 
     rows: JointRows
     left: Int64
 
     @classmethod
-    def from_rows(cls, rows: JointRows) -> JointRoom:
+    def from_rows(cls, rows: JointRows) -> RemainingJointCapacity:
         """Return a block of joint rows of which nothing is used."""
         return cls(rows, rows.limit.copy())
 
-    def copy(self) -> JointRoom:
+    def copy(self) -> RemainingJointCapacity:
         """Return an independent copy."""
-        return JointRoom(self.rows, self.left.copy())
+        return RemainingJointCapacity(self.rows, self.left.copy())
 
-    def part(self, shapes: Int64 | slice, machines: Int64) -> JointRoom:
+    def part(self, shapes: Int64 | slice, machines: Int64) -> RemainingJointCapacity:
         """Return a copy for some shapes and machines, renumbered from 0."""
         rows = replace(self.rows, row_of=self.rows.row_of[machines], amount=self.rows.amount[shapes])
-        return JointRoom(rows, self.left.copy())
+        return RemainingJointCapacity(rows, self.left.copy())
 
     def as_limit(self) -> JointRows:
         """Return the rows with what is left as limits, without the amounts that evictions would give back."""
@@ -92,13 +92,17 @@ class ModelLimits:
         quotas: QuotaTerms | None = None,
     ) -> None:
         self._shape = shape
-        self._joint = [JointRoom.from_rows(rows) for rows in joint]
-        self._quotas = None if quotas is None else QuotaRoom(quotas)
+        self._joint = [RemainingJointCapacity.from_rows(rows) for rows in joint]
+        self._quotas = None if quotas is None else RemainingQuota(quotas)
         self._ledgers = [ledger.copy() for ledger in ledgers]
 
     @classmethod
     def sharing(
-        cls, joint: list[JointRoom], quotas: QuotaRoom | None, ledgers: list[Ledger], shape: Int64
+        cls,
+        joint: list[RemainingJointCapacity],
+        quotas: RemainingQuota | None,
+        ledgers: list[Ledger],
+        shape: Int64,
     ) -> ModelLimits:
         """Return limits that share their state with the given objects: a booking in one is a booking in the other."""
         limits = cls((), (), shape)

@@ -15,8 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from cost_models.interface import Float64, Int64
-from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import QuotaTerms
+from firmament.core.constraints.remaining_quota import RemainingQuota
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,14 +92,14 @@ class QuotaShares:
 
 
 class QuotaOrder:
-    """Says which of the tasks that wait for quotas comes first, given what is booked in a ``QuotaRoom``."""
+    """Says which of the tasks that wait for quotas comes first, given what is booked in a ``RemainingQuota``."""
 
-    def __init__(self, room: QuotaRoom) -> None:
+    def __init__(self, room: RemainingQuota) -> None:
         self._room = room
         self._shares = QuotaShares(room.terms)
         self._height = room.terms.tree.heights
 
-    def go_on(self, room: QuotaRoom) -> QuotaOrder:
+    def go_on(self, room: RemainingQuota) -> QuotaOrder:
         """Return an order for the quotas ``room``: this order, updated, if the tree of quotas is the same.
 
         Otherwise a new one.

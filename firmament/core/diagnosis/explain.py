@@ -13,8 +13,8 @@ from firmament.core.constraints.counters import RuleState
 from firmament.core.constraints.model_limits import ModelLimits
 from firmament.core.constraints.preferences import SoftCost, soft_cost
 from firmament.core.constraints.quota_terms import QuotaTerms
-from firmament.core.diagnosis.kept_room import add_kept, refuse_kept_room
-from firmament.core.diagnosis.listing import state_name
+from firmament.core.diagnosis.restart_room import add_kept, refuse_kept_room
+from firmament.core.diagnosis.task_and_machine_states import state_name
 from firmament.core.filters.root_causes import RootCauses
 from firmament.core.filters.static_rows import verdict
 from firmament.core.reasons import AnyReason, Cause, StatedReason

@@ -17,8 +17,8 @@ from firmament.core.diagnosis.failed_scheduling_message import (
     introduce_gang,
 )
 from firmament.core.diagnosis.gang_constraints import GangConstraints
-from firmament.core.diagnosis.kept_room import add_kept, refuse_kept_room
 from firmament.core.diagnosis.preemption_reasons import PreemptionReasons, explain_origins
+from firmament.core.diagnosis.restart_room import add_kept, refuse_kept_room
 from firmament.core.filters.root_causes import RootCauses
 from firmament.core.filters.static_rows import StaticRow, verdict
 from firmament.core.flow.problem import Assignments

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Float64, Int64, Ledger, SharedLedger
-from firmament.core.constraints.model_limits import JointRoom
+from firmament.core.constraints.model_limits import RemainingJointCapacity
 from firmament.core.flow.problem import Assignments
 from firmament.core.flow.residual import Residual
 from firmament.core.ranks import find_runs, rank_in_runs, sum_before_in_runs
@@ -80,7 +80,7 @@ def _size(residual: Residual, proposed: Assignments) -> Float64:
 
 
 def _limit_to_shared_rows(
-    shared: list[JointRoom], shapes: Int64, machine: Int64, count: Int64, standing: Int64
+    shared: list[RemainingJointCapacity], shapes: Int64, machine: Int64, count: Int64, standing: Int64
 ) -> Int64:
     """Reduce ``count`` so that ``shared`` joint rows are not overfilled within one step of admission.
 

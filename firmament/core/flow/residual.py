@@ -8,8 +8,8 @@ from copy import copy
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.model_limits import JointRoom
-from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.model_limits import RemainingJointCapacity
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.flow.problem import Assignments, PlacementProblem, take_oldest
 
 UNLIMITED = int(np.iinfo(np.int64).max) // 4
@@ -30,8 +30,8 @@ class Residual:
         self.remaining = problem.counts.copy()
         self.free = problem.free.T.copy()  # A contiguous array of its own, even if there is only one machine.
         self.placed = np.zeros(problem.machines, dtype=np.int64)
-        self.joint = [JointRoom.from_rows(rows) for rows in problem.joint]
-        self.quotas = None if problem.quotas is None else QuotaRoom(problem.quotas)
+        self.joint = [RemainingJointCapacity.from_rows(rows) for rows in problem.joint]
+        self.quotas = None if problem.quotas is None else RemainingQuota(problem.quotas)
         self.ledgers = [ledger.copy() for ledger in problem.ledgers]
         #: Columns and amounts that one task requests, by shape; looked up once.
         self.amounts: dict[int, list[tuple[int, int]]] = {}
@@ -47,7 +47,8 @@ class Residual:
             twin.problem, twin.amounts = problem, {}
         twin.remaining, twin.free, twin.placed = self.remaining.copy(), self.free.copy(), self.placed.copy()
         twin.joint = [
-            JointRoom(rows, room.left.copy()) for rows, room in zip(problem.joint, self.joint, strict=True)
+            RemainingJointCapacity(rows, room.left.copy())
+            for rows, room in zip(problem.joint, self.joint, strict=True)
         ]
         if self.quotas is not None:
             twin.quotas = None if problem.quotas is None else self.quotas.copy(problem.quotas)

@@ -9,7 +9,7 @@ from firmament.core.configuration import RoundOptions
 from firmament.core.events import BindingReport
 from firmament.core.queue.importance import Importance
 from firmament.core.record_kinds import NOMINATION_RECORD
-from firmament.core.rules.gangs.members import Rebinding
+from firmament.core.rules.gangs.rebinding import Rebinding
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions

@@ -18,7 +18,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import QuotaOrder, QuotaStanding
-from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.flow.residual import Residual
 from firmament.core.placement.subclasses import ClassPart
 
@@ -94,7 +94,7 @@ def deal_quotas(residual: Residual) -> list[ClassPart]:
 class _Dealing:
     """Distributes quota in ``plan``, a copy of the quotas' free amounts."""
 
-    def __init__(self, residual: Residual, plan: QuotaRoom, claims: list[_Claim]) -> None:
+    def __init__(self, residual: Residual, plan: RemainingQuota, claims: list[_Claim]) -> None:
         self._residual, self._plan = residual, plan
         self._order = QuotaOrder(plan)
         self._claims = claims

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_room import ENDLESS
+from firmament.core.constraints.remaining_quota import ENDLESS
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.placement.pod_sets import list_confinements, pin_pod_sets
 from firmament.core.preemption.node_state import PreemptionState

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import QuotaTerms, list_amounts
+from firmament.core.constraints.remaining_quota import RemainingQuota
 
 Importance: TypeAlias = tuple[int, int]
 """Importance of a task: its priority, then its age (of equal priorities, the older task is more important)."""
@@ -154,7 +154,7 @@ class QuotaUsers:
         return [user.importance for user, asked in users if filling.add_if_enough(user, asked)]
 
 
-def find_covered(room: QuotaRoom, users: Sequence[QuotaUser]) -> set[int]:
+def find_covered(room: RemainingQuota, users: Sequence[QuotaUser]) -> set[int]:
     """Return the indices of the tasks that some quota covers; roots of trees do not count."""
     terms, use = room.terms, room.use
     below: dict[int, list[QuotaUser]] = {}

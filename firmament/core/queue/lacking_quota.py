@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.gangs.members import count_missing_members
 from firmament.core.rules.registry import find_quotas, list_drawing
@@ -56,7 +56,7 @@ class _QuotaLeft:
         terms = find_quotas(cluster, RoundDemand(shapes, nothing, nothing[:, None]))
         draw = {} if terms is None else dict(zip(shapes, terms.draw.tolist(), strict=True))
         self._draw_of = {cls: draw.get(shape, -1) for cls, shape in shape_of.items()}
-        room = None if terms is None else QuotaRoom(terms)
+        room = None if terms is None else RemainingQuota(terms)
         self._units = (
             {} if room is None else {each: room.count_units(each) for each in {*draw.values()} - {-1}}
         )

@@ -20,8 +20,8 @@ from firmament.core.diagnosis.preemption_reasons import sum_evictable
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.model import TaskClass
 from firmament.core.queue.importance import Importance
-from firmament.core.queue.kept_ports import list_kept_rows
 from firmament.core.queue.reservations import Reservations
+from firmament.core.queue.restart_room import list_kept_rows
 from firmament.core.ranks import group_rows
 from firmament.core.requeue.quota_bounds import QuotaBounds
 from firmament.core.rules.node_name import list_pinned_rows

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_room import ENDLESS, QuotaRoom
 from firmament.core.constraints.quota_terms import Draw
+from firmament.core.constraints.remaining_quota import ENDLESS, RemainingQuota
 from firmament.core.queue.importance import Importance
 from firmament.core.queue.order import sort_by_age
 from firmament.core.ranks import group_rows, rank
@@ -36,7 +36,7 @@ class QuotaBounds:
         """
         self._cluster, self._apart = cluster, {*apart}
         self._draw_of: dict[int, int] = {}
-        self._room: QuotaRoom | None = None
+        self._room: RemainingQuota | None = None
         rows = cluster.classes.rows
         drawing = sorted({*classes}.intersection(list_drawing(cluster)))
         if not drawing:
@@ -46,7 +46,7 @@ class QuotaBounds:
         terms = find_quotas(cluster, RoundDemand(shapes, nothing, nothing[:, None]))
         if terms is not None:
             draw = dict(zip(shapes, terms.draw.tolist(), strict=True))
-            self._room = QuotaRoom(terms)
+            self._room = RemainingQuota(terms)
             self._draw_of = {cls: draw[rows[cls].shape] for cls in drawing}
             # Each tree group has rules of its own, so no two of them are alike.
             self._apart |= list_groups(cluster)

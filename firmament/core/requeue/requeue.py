@@ -12,9 +12,9 @@ from firmament.core.commit.evictions import still_leaves
 from firmament.core.configuration import RoundOptions
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.model import TaskClass
-from firmament.core.queue.budgets import Budgets
-from firmament.core.queue.profiles import ProfileChoice
+from firmament.core.queue.profile_turns import ProfileChoice
 from firmament.core.queue.reservations import Reservations
+from firmament.core.queue.work_budgets import Budgets
 from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.requeue.queueing_hints import FeasibleMachines, requeue
 from firmament.core.requeue.renomination import Renominations
@@ -23,7 +23,7 @@ from firmament.core.requeue.strict_heads import StrictHeads
 from firmament.core.requeue.turns import RoundTurns
 from firmament.core.results import Delta, Unscheduled
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks, GangLifecycle
-from firmament.core.rules.gangs.members import Rebinding
+from firmament.core.rules.gangs.rebinding import Rebinding
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions
 from firmament.core.state.tasks import TaskPhase
@@ -297,7 +297,7 @@ class CostlyRetries:
     """Unschedulable tasks that are too expensive to check against every change; they are retried at intervals.
 
     To find out whether a change could help a task with hundreds of rules, each rule must be asked. If the waiting
-    classes have more rules than a round may evaluate (see ``queue.budgets``), the expensive classes are not checked.
+    classes have more rules than a round may evaluate (see ``queue.work_budgets``), expensive classes are not checked.
     All expensive classes are retried some seconds after the first change. The tasks of a namespace are also not
     checked if the namespace has more kinds of ordinary tasks than a round with other namespaces would take.
     ``clock``: returns the time in seconds since the epoch.

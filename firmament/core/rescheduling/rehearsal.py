@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from firmament.core.diagnosis.listing import BoundTask
+from firmament.core.diagnosis.task_and_machine_states import BoundTask
 from firmament.core.events import ClassDefined, ClassRemoved, TaskRemoved, TasksBound
 from firmament.core.model import TaskClass
 from firmament.core.results import Delta

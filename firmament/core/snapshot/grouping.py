@@ -13,9 +13,9 @@ from firmament.core.configuration import CoreConfiguration
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.flow.network.waiting_costs import count_by_wait
 from firmament.core.queue.fair_shares import share_levels
-from firmament.core.queue.kept_ports import list_kept_rows
 from firmament.core.queue.order import sort_by_age
 from firmament.core.queue.reservations import Reservations
+from firmament.core.queue.restart_room import list_kept_rows
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks
 from firmament.core.rules.tree_groups.compilation import MachineTrees
 from firmament.core.scoring.kept_rows import KeptRows

@@ -24,12 +24,12 @@ from firmament.core.resources import ResourceIndex, ShapeRequests
 from firmament.core.selectors.labels import Codes
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassTable, Renumbered
-from firmament.core.state.device_book import DeviceBook
+from firmament.core.state.device_allocations import DeviceAllocations
 from firmament.core.state.jobs import JobTable
 from firmament.core.state.machines import MachineTable
 from firmament.core.state.promised_room import ForeignNominations, PromisedRoom
 from firmament.core.state.records import RecordTable
-from firmament.core.state.restarts.rooms import RestartRooms
+from firmament.core.state.restarts.restart_rooms import RestartRooms
 from firmament.core.state.tasks import TaskPhase, TaskTable
 from firmament.core.state.usage_reports import ReportsOfUse
 from firmament.core.usage.samples import TaskSamples
@@ -107,7 +107,7 @@ class Cluster:
         self.jobs = JobTable()
         self.spread_groups = Codes("")  # The groups of tasks that prefer to run apart.
         self.records = RecordTable(record_bytes, frozenset((*needs.records, *_OWN_RECORDS)))
-        self.devices = DeviceBook()
+        self.devices = DeviceAllocations()
         #: By rule: what it caches about the cluster between rounds.
         self.rule_memory: dict[str, object] = {}
         self.dirty = DirtySet()

@@ -90,7 +90,7 @@ class TaskTable:
     spread: Int64
     """The number of the task's spread group; 0: none."""
     put_off: Int64
-    """The round that first left the task out because of budgets (``queue.budgets``) since its last try; 0: none."""
+    """The round that first left the task out since its last try because of ``queue.work_budgets``; 0: none."""
 
     COLUMNS: ClassVar[Mapping[str, type[np.generic]]]
 

@@ -31,8 +31,8 @@ from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.pod_groups.statuses import GangsCompleteBeforeRestart, PodGroupStatuses
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task
-from protos.conventions.command_line import format_count, format_count_with_verb
 from protos.conventions.configuration_shared import GangSection
+from protos.conventions.number_formats import format_count, format_count_with_verb
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _VERSIONS = {name: (kind.api_version, kind.name) for name, kind in GROUP_KINDS.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from protos.conventions.configuration import parse_duration
+from protos.conventions.durations import parse_duration
 
 if TYPE_CHECKING:
     from poseidon.configuration.document import BridgeConfiguration

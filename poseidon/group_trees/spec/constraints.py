@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from poseidon.group_trees.spec.json_text import Reading, format_json, parse_json
 from poseidon.kube.parsing.defects import Defect
-from protos.conventions.command_line import format_count, format_count_with_verb
+from protos.conventions.number_formats import format_count, format_count_with_verb
 
 PACK, SPREAD = "pack", "spread"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.movable import PaidMove
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 
 _POINTS = 20
 """Number of points on the curve of savings by number of moves (the frontier)."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from poseidon.embedding import EmbeddedTrials
 from poseidon.offline.audit.findings import Cure, CureStep, Move, format_quantity
 from poseidon.offline.audit.object_changes import OF_GROUP, OF_TREE, Objects
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 
 _TRIES = 40
 """The most changes that are tried for each class of waiting pods."""

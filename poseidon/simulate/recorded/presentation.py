@@ -9,7 +9,7 @@ from poseidon.simulate.recorded.replaying import ReplayedDecisions
 from poseidon.simulate.recorded.what_if import SideBySide
 from poseidon.simulate.report import SimulationReport
 from poseidon.ui.report import LineChart, PageReport, Section, Table, report_page
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 
 DIFFERENCES = ("ROUND", "POD", "WAS", "NOW")
 SIDES = (

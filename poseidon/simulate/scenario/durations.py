@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 
-from protos.conventions.configuration import Section, duration_schema, parse_duration
+from protos.conventions.configuration import Section
+from protos.conventions.durations import duration_schema, parse_duration
 
 Seconds: TypeAlias = NDArray[np.float64]
 LONGEST = 10 * 365 * 86400.0

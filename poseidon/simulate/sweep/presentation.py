@@ -11,7 +11,7 @@ from poseidon.simulate.presentation import format_span
 from poseidon.simulate.sweep.grid import SweepPlan
 from poseidon.simulate.sweep.runs import Row, find_best
 from poseidon.ui.report import BarChart, PageReport, Section, Table, report_page
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 
 
 def list_headings(plan: SweepPlan) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from poseidon.ui.versions import Versions
 from poseidon.ui.work.planning import PlannedCluster, explain_pod, plan_cluster
 from poseidon.ui.work.process import BusyError, JobError
 from poseidon.ui.work.saved import SavedRound, replay_flow
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 if TYPE_CHECKING:

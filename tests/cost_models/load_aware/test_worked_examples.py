@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from cost_models.interface import ContainerRow, Int64, ShapeRow
 from cost_models.load_aware.arguments import Strategy
-from cost_models.load_aware.scores import packing_score, variation_score
-from cost_models.load_aware.scoring import predict_cpu
+from cost_models.load_aware.score_formulas import packing_score, variation_score
+from cost_models.load_aware.scorer import predict_cpu
 from cost_models.load_aware.task_use import estimate
 from cost_models.load_aware.thresholds import NO_LIMIT, compute_headroom
 from firmament.core.events import MachineSampled, MachineUpserted

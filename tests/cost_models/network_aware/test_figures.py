@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
-    "cost_models.network_aware.domains:SAME_ZONE_COST": 1.0,
-    "cost_models.network_aware.domains:UNMEASURED_COST": 100.0,
+    "cost_models.network_aware.network_costs:SAME_ZONE_COST": 1.0,
+    "cost_models.network_aware.network_costs:UNMEASURED_COST": 100.0,
     "cost_models.network_aware.records:LARGEST": 9_007_199_254_740_992,
 }
 

@@ -14,7 +14,7 @@ from firmament.core.few_tasks.first_costs import FirstCosts
 from firmament.core.flow.heights_and_prices import DualPrices
 from firmament.core.intake.events import apply_events
 from firmament.core.profiles import Profiles
-from firmament.core.queue.profiles import BASE
+from firmament.core.queue.profile_turns import BASE
 from firmament.core.scoring.kept_rows import Charges, Generation, KeptRows
 from firmament.core.state.cluster import Cluster
 from tests.support.core import scheduler, task_class

@@ -11,7 +11,7 @@ import pytest
 
 from firmament.configuration.document import SchedulerConfiguration
 from firmament.configuration.sections import LimitSection
-from firmament.server.service import QuestionPool, TooManyQuestionsError
+from firmament.server.question_pool import QuestionPool, TooManyQuestionsError
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.firmament.server.driving import (
     Running,

@@ -5,7 +5,7 @@ from typing import Any
 import grpc
 import pytest
 
-from firmament.server.session import VERSION_MAJOR, VERSION_MINOR, ProtocolError, check_hello
+from firmament.server.protocol_version import VERSION_MAJOR, VERSION_MINOR, ProtocolError, check_hello
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.firmament.server.driving import (
     Running,

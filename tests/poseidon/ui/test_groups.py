@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cost_models.network_aware import domains
+from cost_models.network_aware import network_costs
 from poseidon.app_network.spec.keys import Domain
 from poseidon.kube.api.other_projects.app_network import AppGroup, ConfigMap, NetworkTopology
 from poseidon.kube.api.pod_groups import PodGroup
@@ -175,5 +175,5 @@ def test_who_had_to_go():
 
 
 def test_costs_that_nobody_stated_are_those_of_the_cost_model():
-    assert applications.SAME_ZONE_COST == domains.SAME_ZONE_COST
-    assert applications.UNMEASURED_COST == domains.UNMEASURED_COST
+    assert applications.SAME_ZONE_COST == network_costs.SAME_ZONE_COST
+    assert applications.UNMEASURED_COST == network_costs.UNMEASURED_COST

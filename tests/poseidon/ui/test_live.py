@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from grpc import aio
 
-from cost_models.load_aware.arguments import DEFAULT_THRESHOLDS
+from cost_models.load_aware.defaults import DEFAULT_THRESHOLDS
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment

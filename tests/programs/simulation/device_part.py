@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firmament.core.state.device_book import DeviceBook
+from firmament.core.state.device_allocations import DeviceAllocations
 from tests.programs.simulation import device_objects, workload
 from tests.programs.simulation.actors import Kubelets
 from tests.programs.simulation.api_server import CLAIMS, ApiServer, Object
@@ -40,7 +40,7 @@ class DevicePart:
         self.drivers.calm()
         self.drivers.publish_network(80)
 
-    def compare(self, book: DeviceBook) -> None:
+    def compare(self, book: DeviceAllocations) -> None:
         """See whether the solver's book says of each device who has it, and whether somebody has some who is gone."""
         leaks = self._oracle.leaks()
         if leaks:

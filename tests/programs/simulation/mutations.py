@@ -11,12 +11,12 @@ from itertools import count
 from typing import Any
 from unittest.mock import patch
 
-from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.rules.gangs import lifecycle, members
 from firmament.core.rules.gangs.members import count_missing_members
 from firmament.core.rules.quotas import compilation
-from firmament.core.state.device_book import DeviceBook
+from firmament.core.state.device_allocations import DeviceAllocations
 from firmament.server.access.fencing import Fencing
 from firmament.server.outbox import DriverOutbox
 from poseidon.bridge.suspended.placeholders import AdmissionStage, WorkloadAdmission
@@ -166,12 +166,12 @@ def _forgotten_residents() -> Sequence[Any]:
 
 def _widened_quota() -> Sequence[Any]:
     """One task more than there is quota for will do."""
-    original = QuotaRoom.units_in
+    original = RemainingQuota.units_in
 
-    def units_in(self: QuotaRoom, *given: Any) -> int:
+    def units_in(self: RemainingQuota, *given: Any) -> int:
         return original(self, *given) + 1
 
-    return [patch.object(QuotaRoom, "units_in", units_in)]
+    return [patch.object(RemainingQuota, "units_in", units_in)]
 
 
 def _blind_resumption() -> Sequence[Any]:
@@ -202,7 +202,7 @@ def _kept_claim() -> Sequence[Any]:
 def _device_twice() -> Sequence[Any]:
     """Nobody counts what claims have got."""
     return [
-        patch.object(DeviceBook, "_hold", lambda *_: None),
+        patch.object(DeviceAllocations, "_hold", lambda *_: None),
         patch.object(DeviceUse, "find_conflict", lambda *_: ""),
     ]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import list_amounts
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.preemption.quotas.victims import (
@@ -26,7 +26,7 @@ Members = Sequence[tuple[int, int]]
 """Classes whose tasks must come together, and how many tasks of each."""
 
 
-def give_back(quotas: QuotaRoom, preemption: PreemptionProblem, victims: Iterable[int]) -> None:
+def give_back(quotas: RemainingQuota, preemption: PreemptionProblem, victims: Iterable[int]) -> None:
     """Release the quota that ``victims`` use."""
     going = np.array([*victims], dtype=np.int64)
     kinds = len(quotas.terms.covers)
@@ -227,7 +227,7 @@ class BorrowingBound:
         )
 
 
-def _book_quota(quotas: QuotaRoom, state: PreemptionState, members: Members) -> tuple[int, ...] | None:
+def _book_quota(quotas: RemainingQuota, state: PreemptionState, members: Members) -> tuple[int, ...] | None:
     """Book the quota of tasks that come together; return the columns that they use.
 
     The result is None if the columns depend on the machine.
@@ -246,7 +246,7 @@ def _book_quota(quotas: QuotaRoom, state: PreemptionState, members: Members) -> 
     return tuple(sorted(columns))
 
 
-def find_single_kind(quotas: QuotaRoom, draw: int) -> int | None:
+def find_single_kind(quotas: RemainingQuota, draw: int) -> int | None:
     """Return a kind of machines where a draw uses the same quota as everywhere; None if it depends on the machine.
 
     One kind stands for all if each resource group of the draw has a single flavor.

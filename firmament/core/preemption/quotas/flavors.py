@@ -18,7 +18,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import QuotaOrder
-from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.flow.problem import Assignments
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.reclaim import QuotaReclaim
@@ -176,7 +176,7 @@ class FlavorChoice:
                 best, least = found, height
         return best
 
-    def _find_height(self, room: QuotaRoom, unit: QuotaUnit, places: Sequence[tuple[int, int]]) -> int:
+    def _find_height(self, room: RemainingQuota, unit: QuotaUnit, places: Sequence[tuple[int, int]]) -> int:
         """Return how many levels up in the tree a unit at ``places`` borrows with these quotas; 0 for none."""
         drawn = find_drawn_at(self._reclaim.state, places)
         return self._order.go_on(room).find_height(unit.newcomer.node, drawn)

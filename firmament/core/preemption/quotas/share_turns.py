@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cost_models.interface import Int64
 from firmament.core.constraints.quota_order import QuotaShares
-from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.units import QuotaUnit, find_drawn_at, put_unit
 from firmament.core.preemption.quotas.victim_sets import add_companions
@@ -63,7 +63,7 @@ class ShareTurns:
             gang = state.gangs.list_chain(gang)[-1] if gang >= 0 else -1
             groups.setdefault(gang if gang >= 0 else -number - 1, []).append(victim)
 
-        def book(room: QuotaRoom, victim: int, count: int) -> None:
+        def book(room: RemainingQuota, victim: int, count: int) -> None:
             kind = int(terms.kind[state.preemption.machine[victim]])
             room.draw_on(int(state.preemption.draw[victim]), kind, count)
 

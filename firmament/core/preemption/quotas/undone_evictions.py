@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import Draw, list_columns
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.bounds import QuotaBound
 from firmament.core.preemption.quotas.units import find_machine
@@ -119,7 +119,7 @@ def _count_together(state: PreemptionState, cls: int) -> int:
     return max(1, min(int(problem.gang_need[gang]), int(state.remaining[cls]))) if gang >= 0 else 1
 
 
-def _has_enough(quotas: QuotaRoom, side: int, draw: Draw, count: int) -> bool:
+def _has_enough(quotas: RemainingQuota, side: int, draw: Draw, count: int) -> bool:
     """Return whether a quota has enough left for ``count`` tasks, in one flavor of each resource group.
 
     ``side``: the quota that the tasks draw on, or one above it. If ``side`` is above the tasks' own quota, only use

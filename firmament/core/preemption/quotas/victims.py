@@ -22,7 +22,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_order import QuotaShares
-from firmament.core.constraints.quota_room import QuotaRoom
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quota_users import Importance
 
@@ -63,7 +63,7 @@ def find_candidates(state: PreemptionState, node: Int64, newcomer: Newcomer) -> 
     return np.asarray(going & (own | (borrowing[node] & _find_within_reclaim_policy(state, newcomer))))
 
 
-def is_borrowing(quotas: QuotaRoom, newcomer: Newcomer, other: int) -> bool:
+def is_borrowing(quotas: RemainingQuota, newcomer: Newcomer, other: int) -> bool:
     """Return whether another queue borrows, and so do all quotas above it that are not above the newcomer's queue."""
     use, ours = quotas.use, quotas.use.list_path(newcomer.node)
     return all(
@@ -129,7 +129,7 @@ def find_while_borrowing(state: PreemptionState, newcomer: Newcomer) -> Bool:
     return np.asarray((standing < newcomer.importance[0]) & (standing <= terms.threshold[newcomer.node]))
 
 
-def part_ways(quotas: QuotaRoom, node: int, other: int) -> tuple[int, int]:
+def part_ways(quotas: RemainingQuota, node: int, other: int) -> tuple[int, int]:
     """Return the two quotas right below the lowest quota that is above ``one`` and ``other`` in their tree."""
     ours, theirs = quotas.use.list_path(node), quotas.use.list_path(other)
     below, beside = node, other
@@ -140,7 +140,7 @@ def part_ways(quotas: QuotaRoom, node: int, other: int) -> tuple[int, int]:
     return below, beside
 
 
-def stays_within(quotas: QuotaRoom, newcomer: Newcomer, others: Sequence[int]) -> bool:
+def stays_within(quotas: RemainingQuota, newcomer: Newcomer, others: Sequence[int]) -> bool:
     """Return whether the newcomer's side of the tree borrows nothing from the sides of ``others`` once it is placed."""
     ours = {part_ways(quotas, newcomer.node, other)[0] for other in others}
     return all(quotas.use.get_own_left(each, column) >= 0 for each in ours for column in newcomer.columns)
@@ -158,10 +158,10 @@ class ShareRule:
 
     def order(
         self,
-        quotas: QuotaRoom,
+        quotas: RemainingQuota,
         newcomer: Newcomer,
         victims: Sequence[Sequence[int]],
-        book: Callable[[QuotaRoom, int, int], None],
+        book: Callable[[RemainingQuota, int, int], None],
         *,
         lenient: bool,
     ) -> list[Sequence[int]]:
@@ -181,17 +181,17 @@ class ShareRule:
             left = self._pass_through(quotas, newcomer, left, book, strategy, found)
         return found
 
-    def _may_give(self, quotas: QuotaRoom, newcomer: Newcomer, queue: int) -> bool:
+    def _may_give(self, quotas: RemainingQuota, newcomer: Newcomer, queue: int) -> bool:
         """Return whether a queue is the newcomer's own, or borrows a resource that the newcomer lacks."""
         own_left = (quotas.use.get_own_left(queue, column) for column in newcomer.columns)
         return queue == newcomer.node or any(left < 0 for left in own_left)
 
     def _pass_through(
         self,
-        quotas: QuotaRoom,
+        quotas: RemainingQuota,
         newcomer: Newcomer,
         victims: Sequence[Sequence[int]],
-        book: Callable[[QuotaRoom, int, int], None],
+        book: Callable[[RemainingQuota, int, int], None],
         strategy: str,
         found: list[Sequence[int]],
     ) -> list[Sequence[int]]:
@@ -217,16 +217,16 @@ class ShareRule:
                 book(quotas, victim, 1)
         return refused
 
-    def _lets_go(self, quotas: QuotaRoom, ours: int, theirs: int, before: float, strategy: str) -> bool:
+    def _lets_go(self, quotas: RemainingQuota, ours: int, theirs: int, before: float, strategy: str) -> bool:
         mine = self._compute(quotas, ours)
         if strategy == "LessThanOrEqualToFinalShare":
             return mine <= self._compute(quotas, theirs)
         return mine < before
 
-    def _compute(self, quotas: QuotaRoom, node: int) -> float:
+    def _compute(self, quotas: RemainingQuota, node: int) -> float:
         return self._shares.compute(node, quotas.use.used[node])
 
-    def _find_next(self, quotas: QuotaRoom, newcomer: Newcomer, queues: list[int]) -> int | None:
+    def _find_next(self, quotas: RemainingQuota, newcomer: Newcomer, queues: list[int]) -> int | None:
         """Return the queue whose task leaves next, by the largest share from the root down, or None.
 
         Queues are passed over if they or a quota above them do not borrow; quotas above the newcomer do not count.

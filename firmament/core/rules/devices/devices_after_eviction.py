@@ -17,7 +17,7 @@ from firmament.core.rules.devices.allocation.jointly_served_tasks import ServedS
 from firmament.core.rules.devices.ledger import DeviceLedger
 from firmament.core.rules.devices.objects.quantities import Amount, parse_quantity
 from firmament.core.rules.devices.usage import GivenAway, usage_of
-from firmament.core.state.device_book import HeldDevices, PoolOfDevices
+from firmament.core.state.device_allocations import HeldDevices, PoolOfDevices
 
 
 @dataclass(slots=True, eq=False)

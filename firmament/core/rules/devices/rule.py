@@ -46,7 +46,7 @@ from firmament.core.rules.devices.usage import GivenAway, usage_of
 from firmament.core.rules.devices.visible_devices import DeviceInventory, View
 from firmament.core.rules.framework.limit_rule import LimitRule, PlacedTask, RoundDemand
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.device_book import HeldDevices, PoolOfDevices
+from firmament.core.state.device_allocations import HeldDevices, PoolOfDevices
 
 NAME = "DynamicResources"
 

@@ -21,13 +21,13 @@ from firmament.core.reasons import format_number
 from firmament.core.results import Delta, DeltaKind, GangPhase, GangState, Unscheduled
 from firmament.core.rules.gangs.least_room import list_lacking_resources
 from firmament.core.rules.gangs.members import (
-    Surplus,
     count_by_group,
     count_missing_members,
     find_progress,
     lacks_members,
     list_able_members,
 )
+from firmament.core.rules.gangs.surplus_members import Surplus
 from firmament.core.rules.quotas.compilation import needs_one_flavor
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster

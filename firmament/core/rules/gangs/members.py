@@ -1,11 +1,8 @@
-"""Examines the members of a gang: how many are on machines, and which are to be tried, bound again or held back.
+"""Examines the members of a gang: how many are on machines, and which are to be tried or held back.
 
-- A gang with tree rules may have members beyond its size: these wait until another member leaves (`Surplus`).
-- A member whose binding was refused is bound on the same machine again, a few times, before it loses this machine
-  (`Rebinding`).
-- A running gang may have further tasks that wait; each is placed on its own. A round may evict a whole gang for more
-  important tasks and also place one of the gang's own tasks. If a round evicts a whole gang and also places one of
-  its tasks, the placed task is held back, so that no part of the gang remains (`hold_back_decisions`).
+A running gang may have further tasks that wait; each is placed on its own. A round may evict a whole gang for more
+important tasks and also place one of the gang's own tasks. Then the placed task is held back, so that no part of the
+gang remains (`hold_back_decisions`).
 """
 
 from __future__ import annotations
@@ -21,13 +18,10 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.model import Job
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
-from firmament.core.reasons import format_number
-from firmament.core.results import Delta, DeltaKind, Unscheduled
 from firmament.core.rules.gangs.disruption import find_leaving_units, list_eviction_units
-from firmament.core.state import transitions, waiting
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
-from firmament.core.tree_solver.nested.lacking import count_missing, explain_incomplete, list_whole
+from firmament.core.tree_solver.nested.lacking import count_missing
 
 
 def count_missing_members(cluster: Cluster, job: Job) -> int:
@@ -194,122 +188,6 @@ def breaks_up(cluster: Cluster, job: Job, leaving: Sequence[int]) -> bool:
 def shrink(job: Job, members: int) -> Job:
     """Return a copy of a gang that needs ``members`` fewer members, but at least 1."""
     return replace(job, min_members=max(1, job.min_members - members))
-
-
-class Surplus:
-    """Holds back members that a gang does not need now, and keeps the messages for these members."""
-
-    def __init__(self) -> None:
-        self.untold: list[tuple[str, str]] = []
-
-    def hold_back(self, cluster: Cluster, job: Job, able: list[int], need: int) -> list[int]:
-        """Hold back the tasks in ``able`` (rows) beyond ``need``; return the others, which are the oldest."""
-        tasks = cluster.tasks
-        able = sorted(able, key=lambda row: (tasks.created[row], natural_key(tasks.name[row]), row))
-        beyond = able[need:]
-        waiting.hold_back(cluster, beyond)
-        members = format_number(job.min_members, "member")
-        text = f"beyond size: group {job.name or job.id} has its {members}; this pod waits until one of them leaves"
-        self.untold += [(tasks.uid[row], text) for row in beyond]
-        return able[:need]
-
-    def hold_back_incomplete(
-        self, cluster: Cluster, job: Job, able: list[int], need: int
-    ) -> tuple[list[int], int]:
-        """Hold back the tasks in ``able`` (rows) whose groups in the gang's tree lack members.
-
-        Return the other tasks, and how many of them the tree needs; if the tree itself lacks members, this number
-        exceeds the number of tasks.
-        """
-        have = count_by_group(cluster, job, able)
-        if count_lacking(job, have) > 0:
-            return able, len(able) + 1
-        short = {each.name for each in job.groups} - list_whole(job.groups, have)
-        beyond = [task for task in able if name_group(cluster, task) in short]
-        if beyond:
-            waiting.hold_back(cluster, beyond)
-            start = f"gang {job.name or job.id} waits for members: "
-            why = {name: start + explain_incomplete(job.groups, have, name) for name in short}
-            self.untold += [(cluster.tasks.uid[task], why[name_group(cluster, task)]) for task in beyond]
-            able = [task for task in able if name_group(cluster, task) not in short]
-        return able, max(1, need) if able else 0
-
-    def take_notices(self, cluster: Cluster) -> list[Unscheduled]:
-        """Return the messages for held-back members that have not been reported yet, and forget them."""
-        tasks = cluster.tasks
-        news: dict[str, list[str]] = {}
-        for uid, message in self.untold:
-            row = tasks.row_of.get(uid)
-            if row is not None and tasks.state[row] == TaskPhase.PENDING and tasks.message[row] != message:
-                waiting.tell(cluster, [row], message)
-                news.setdefault(message, []).append(uid)
-        self.untold.clear()
-        return [Unscheduled(tuple(uids), message) for message, uids in news.items()]
-
-
-TRIES_IN_PLACE = 3
-"""How often the solver tries to bind a member on one machine before the member loses this machine."""
-
-
-class Rebinding:
-    """Gang members that keep their machines until the solver tries their bindings again, after a back-off.
-
-    ``came``: uid -> ``TaskTable.came`` of the member, which distinguishes this placement from a later one of the same
-    task.
-    """
-
-    def __init__(self) -> None:
-        self.came: dict[str, int] = {}
-
-    def keeps_place(self, cluster: Cluster, task: int) -> bool:
-        """Return whether a task whose binding was refused keeps its machine; if so, remember to bind it there again."""
-        tasks = cluster.tasks
-        job = cluster.jobs.gang(tasks.job[task])
-        if job is None or tasks.machine[task] < 0 or tasks.failures[task] % TRIES_IN_PLACE == 0:
-            return False
-        self.came[tasks.uid[task]] = int(tasks.came[task])
-        return True
-
-    def due(self, cluster: Cluster, now: float) -> list[Delta]:
-        """Return the deltas that bind members again on their machines, because their back-off has ended.
-
-        A member whose machine no longer exists waits for another machine.
-        """
-        tasks = cluster.tasks
-        deltas = []
-        for uid in sorted(self.came):
-            task = self._find_still_placed(cluster, uid)
-            if task is None:
-                del self.came[uid]
-            elif tasks.machine[task] < 0:
-                del self.came[uid]
-                transitions.give_up_place(cluster, task)
-            elif tasks.not_before[task] <= now:
-                del self.came[uid]
-                deltas.append(Delta(DeltaKind.PLACE, uid, cluster.where(task)))
-        return deltas
-
-    def next_in(self, cluster: Cluster, now: float) -> float | None:
-        """Return the seconds until a member must be bound again; None if there are no members.
-
-        Return 0 if a member has lost its machine.
-        """
-        waits = []
-        for uid in self.came:
-            task = self._find_still_placed(cluster, uid)
-            if task is not None:
-                lost = cluster.tasks.machine[task] < 0
-                waits.append(0.0 if lost else max(0.0, float(cluster.tasks.not_before[task]) - now))
-        return min(waits, default=None)
-
-    def _find_still_placed(self, cluster: Cluster, uid: str) -> int | None:
-        """Return the row of a task that is to be bound again; None if it is no longer on its machine."""
-        tasks = cluster.tasks
-        task = tasks.row_of.get(uid)
-        same = (
-            task is not None and tasks.state[task] == TaskPhase.ASSUMED and tasks.came[task] == self.came[uid]
-        )
-        return task if same else None
 
 
 def hold_back_decisions(

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms, list_amounts
 from firmament.core.constraints.quota_tree import UNBOUNDED, QuotaTree
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.model import (
     PODS,
     TaskClass,
@@ -365,7 +365,7 @@ def _list_residents(
 
 def _book_residents(terms: QuotaTerms, residents: Sequence[tuple[int, int, int]]) -> QuotaTerms:
     """Return ``terms`` with the use by tasks on machines, which ``_list_residents`` gives."""
-    room = QuotaRoom(terms)
+    room = RemainingQuota(terms)
     unknown = len(terms.covers) - 1
     sums: dict[tuple[int, int], int] = {}
     for draw, machine, count in residents:
@@ -384,7 +384,7 @@ def _book_residents(terms: QuotaTerms, residents: Sequence[tuple[int, int, int]]
     return replace(terms, own=room.use.own, booked=room.as_terms().booked)
 
 
-def _book_at_once(room: QuotaRoom, counts: Mapping[tuple[int, int], int]) -> None:
+def _book_at_once(room: RemainingQuota, counts: Mapping[tuple[int, int], int]) -> None:
     """Count the use of tasks, by draw and kind of machine, if the kind of machine determines the flavors."""
     terms = room.terms
     drawn = [

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import QuotaTerms
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.results import QueueState, QuotaUse
 from firmament.core.rules.quotas.compilation import QUEUE, build_terms, read_stated_quotas
@@ -113,7 +113,7 @@ def _count_tasks(cluster: Cluster) -> tuple[dict[str, int], dict[str, int]]:
 
 def _compute_figures(cluster: Cluster, waiting: dict[str, int], admitted: dict[str, int]) -> _QuotaFigures:
     terms: QuotaTerms = build_terms(cluster, ())
-    use, tree = QuotaRoom(terms).use, terms.tree
+    use, tree = RemainingQuota(terms).use, terms.tree
     return _QuotaFigures(
         names=terms.names,
         columns=terms.columns,

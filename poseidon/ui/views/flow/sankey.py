@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from poseidon.ui.views.amounts import requests_text
 from poseidon.ui.views.flow.arcs import Arc, class_label, class_price, iter_arcs
 from poseidon.ui.views.flow.grouping import Grouped, group_flow
-from protos.conventions.command_line import format_count
+from protos.conventions.number_formats import format_count
 
 if TYPE_CHECKING:
     from protos.firmament.v1 import scheduler_pb2 as pb

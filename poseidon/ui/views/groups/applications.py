@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST = 200
 SAME_ZONE_COST, UNMEASURED_COST = 1, 100
-"""Network costs that the scheduler assumes if no list states one, as in ``cost_models/network_aware/domains.py``."""
+"""Network costs that are assumed if no list states one, as in ``cost_models/network_aware/network_costs.py``."""
 
 _USER_DEFINED = "UserDefined"
 """The list of network costs that the upstream plugin reads by default."""

@@ -15,7 +15,7 @@ from firmament.core.commit.current_limits import (
     list_told_since,
     states_limits,
 )
-from firmament.core.commit.kept_room import keep_room
+from firmament.core.commit.gang_reservations import keep_room
 from firmament.core.commit.placements import (
     PlacementDeltas,
     find_predecessors,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cost_models.interface import JointRows
 from cost_models.pairs import PairTerms
-from firmament.core.constraints.model_limits import JointRoom, ModelLimits
+from firmament.core.constraints.model_limits import ModelLimits, RemainingJointCapacity
 from firmament.core.constraints.pairs import PairRules, PairState, pair_figure
 from tests.firmament.core.constraints.test_pairs import KINDS, MACHINES, spots, terms, total
 from tests.support.effort import examples
@@ -121,7 +121,7 @@ def test_pairs_close_machines_by_limits_that_may_not_be_exceeded_or_are(
 
 
 def test_tasks_take_of_the_row_of_their_machine_and_give_it_back():
-    room = JointRoom.from_rows(JointRows(ints(-1, 0, 1, 1), ints(0, 2, 3), ints(5, 6), "full"))
+    room = RemainingJointCapacity.from_rows(JointRows(ints(-1, 0, 1, 1), ints(0, 2, 3), ints(5, 6), "full"))
     room.add(1, 1, 2)
     room.add(2, 3, 1)
     room.add(2, 0, 9)

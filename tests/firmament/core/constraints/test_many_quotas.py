@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from firmament.core.constraints import quota_room
+from firmament.core.constraints import remaining_quota
 from firmament.core.constraints.quota_order import QuotaOrder
-from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from tests.firmament.core.constraints.test_quota_tree import build, draw_trees
 from tests.support.effort import examples
 
@@ -47,7 +47,7 @@ def _draw_terms(draw: random.Random) -> QuotaTerms:
 
 
 def test_what_fits_and_what_is_left_is_the_same_at_once_and_one_by_one(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(quota_room, "MANY", 0)
+    monkeypatch.setattr(remaining_quota, "MANY", 0)
     fits = 0
     for seed in range(examples(2000, least=300)):
         draw = random.Random(seed)
@@ -56,11 +56,11 @@ def test_what_fits_and_what_is_left_is_the_same_at_once_and_one_by_one(monkeypat
         shapes = np.array([draw.randrange(12) for _ in range(tasks)])
         machines = np.array([draw.randrange(len(terms.kind)) for _ in range(tasks)])
         counts = np.array([draw.randint(1, 2) for _ in range(tasks)])
-        single, enough = QuotaRoom(terms), True
+        single, enough = RemainingQuota(terms), True
         for shape, machine, count in zip(shapes.tolist(), machines.tolist(), counts.tolist(), strict=True):
             enough &= int(single.units_by_kind(shape)[machine]) >= count
             single.add(shape, machine, count)
-        room = QuotaRoom(terms)
+        room = RemainingQuota(terms)
         assert room.has_room_for(shapes, machines, counts) == enough, seed
         room.book(shapes, machines, counts)
         for shape in range(12):
@@ -72,7 +72,7 @@ def test_what_fits_and_what_is_left_is_the_same_at_once_and_one_by_one(monkeypat
 def test_the_standing_of_one_kind_of_tasks_is_what_it_is_after_they_have_drawn():
     for seed in range(examples(2000, least=300)):
         draw = random.Random(seed)
-        room = QuotaRoom(_draw_terms(draw))
+        room = RemainingQuota(_draw_terms(draw))
         for _ in range(draw.randint(0, 6)):
             room.add(draw.randrange(12), draw.randrange(len(room.terms.kind)), 1)
         shape, kind, count = draw.randrange(12), draw.randrange(len(room.terms.kind)), draw.randint(1, 3)

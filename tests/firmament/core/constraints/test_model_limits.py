@@ -10,7 +10,7 @@ import pytest
 
 from cost_models.interface import Bool, Int64, JointRows, Returned
 from firmament.core.constraints.constraint import Constraints
-from firmament.core.constraints.model_limits import JointRoom, ModelConstraint, ModelLimits
+from firmament.core.constraints.model_limits import ModelConstraint, ModelLimits, RemainingJointCapacity
 from firmament.core.constraints.quota_terms import Draw
 from firmament.core.reasons import AnyReason, CuredBy, Severity
 from tests.firmament.core.constraints.quota_terms import one_of, pose
@@ -27,11 +27,11 @@ ROWS = JointRows(
 """Machines 0 and 3 share a row of 5, machine 2 has one of 3, and 1 has none."""
 
 
-def room(*left: int) -> JointRoom:
-    return JointRoom(ROWS, ints(*left))
+def room(*left: int) -> RemainingJointCapacity:
+    return RemainingJointCapacity(ROWS, ints(*left))
 
 
-def open_to(left: JointRoom, shape: int) -> list[bool]:
+def open_to(left: RemainingJointCapacity, shape: int) -> list[bool]:
     machines = np.ones(4, dtype=np.bool_)
     left.close_full(machines, shape)
     return machines.tolist()
@@ -39,7 +39,7 @@ def open_to(left: JointRoom, shape: int) -> list[bool]:
 
 class TestJointRoom:
     def test_it_begins_with_the_limits_and_keeps_them(self):
-        made = JointRoom.from_rows(ROWS)
+        made = RemainingJointCapacity.from_rows(ROWS)
         made.add(0, 0, 1)
         assert made.left.tolist() == [3, 3]
         assert ROWS.limit.tolist() == [5, 3]
@@ -221,7 +221,7 @@ class TestModelLimits:
         assert limits.find_crowded(ints(), ints()).tolist() == []
 
     def test_a_booking_in_what_is_shared_is_one_in_both(self):
-        joint, seats = [JointRoom.from_rows(ROWS)], Seats(ints(1, 1, 1, 1))
+        joint, seats = [RemainingJointCapacity.from_rows(ROWS)], Seats(ints(1, 1, 1, 1))
         limits = ModelLimits.sharing(joint, None, [seats], SHAPE)
         limits.add(2, 0, 1)
         assert joint[0].left.tolist() == [3, 3]

@@ -7,8 +7,8 @@ import pytest
 
 from firmament.core.board.board import Board
 from firmament.core.constraints.quota_order import WEIGHTLESS, QuotaOrder, QuotaShares, QuotaStanding
-from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import Draw
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from tests.firmament.core.constraints.quota_terms import one_of, pose
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import machine, scheduler, task_class, tasks
@@ -45,7 +45,7 @@ def of_tree(*used: tuple[int, int], fair: bool = False) -> QuotaOrder:
     Quota 0 with 10 of its own is above quotas 1 and 2 with 4 each; quota 3 with 6 stands alone.
     """
     draws = [Draw(node, (one_of(0),)) for node in range(4)]
-    room = QuotaRoom(pose([[10], [4], [4], [6]], draws, parent=[-1, 0, 0, -1], fair=np.full(4, fair)))
+    room = RemainingQuota(pose([[10], [4], [4], [6]], draws, parent=[-1, 0, 0, -1], fair=np.full(4, fair)))
     for node, count in used:
         room.draw_on(node, 0, count)
     return QuotaOrder(room)
@@ -94,7 +94,7 @@ def test_asking_for_a_standing_books_nothing():
 
 
 def test_tasks_with_several_flavors_stand_by_those_that_they_would_take():
-    room = QuotaRoom(pose([[0, 5], [2, 3]], [Draw(1, (one_of(0, 1),))], parent=[-1, 0]))
+    room = RemainingQuota(pose([[0, 5], [2, 3]], [Draw(1, (one_of(0, 1),))], parent=[-1, 0]))
     order = QuotaOrder(room)
     assert [order.find_standing([(0, 0, count)]).borrows for count in (2, 5, 6)] == [0, 0, 1]
     assert (room.booked, room.most) == ({}, {}), "asking leaves no trace"
@@ -103,7 +103,7 @@ def test_tasks_with_several_flavors_stand_by_those_that_they_would_take():
 def test_what_a_quota_keeps_for_itself_is_not_asked_of_those_above():
     # Quota 2 lends 1 of its 4, so quota 1 has 3: 6 tasks take 3 from there, 7 take 4.
     terms = pose([[9], [2], [4]], [Draw(2, (one_of(0),))], parent=[-1, 0, 1], lending=[[None], [None], [1]])
-    order = QuotaOrder(QuotaRoom(terms))
+    order = QuotaOrder(RemainingQuota(terms))
     assert [order.find_standing([(0, 0, count)]).borrows for count in (4, 6, 7)] == [0, 1, 2]
 
 

@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 
-from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from tests.firmament.core.constraints.test_quota_tree import Node, build, draw_trees
 from tests.support.effort import examples
 
@@ -71,7 +71,7 @@ def test_tasks_take_the_flavor_in_which_they_borrow_least_and_of_equal_ones_the_
             for node in nodes:
                 node.own = draw.choice((0, 0, draw.randint(0, 4)))
         at, amount, count = draw.randrange(len(trees[0])), draw.randint(1, 3), draw.randint(1, 8)
-        room = QuotaRoom(_terms(trees, at, amount, sparing=sparing))
+        room = RemainingQuota(_terms(trees, at, amount, sparing=sparing))
         most = min(count, int(room.units_by_kind(0)[0]))
         room.draw_on(0, 0, most)
         taken = [_take(trees, at, amount, sparing=sparing) for _ in range(most)]

@@ -21,7 +21,7 @@ from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.intake.events import apply_events
 from firmament.core.model import Job
 from firmament.core.record_kinds import NOMINATION_RECORD
-from firmament.core.rules.gangs.members import Rebinding
+from firmament.core.rules.gangs.rebinding import Rebinding
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions

@@ -7,9 +7,9 @@ import random
 import numpy as np
 
 from firmament.core.constraints.quota_order import QuotaOrder
-from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms, list_amounts
 from firmament.core.constraints.quota_tree import UNBOUNDED, QuotaTree
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.preemption.quota_users import QuotaFilling, QuotaUser, QuotaUsers
 from tests.support.effort import examples
 
@@ -117,7 +117,7 @@ def test_finding_a_standing_leaves_quotas_as_they_were():
         draw = random.Random(seed)
         terms = make_terms(draw, [-1, 0, 0], 2)
         room, both = (
-            QuotaRoom(terms),
+            RemainingQuota(terms),
             [n for n, each in enumerate(terms.draws) if len(each.groups[0].flavors) > 1],
         )
         for _ in range(draw.randint(1, 6)):
@@ -128,6 +128,6 @@ def test_finding_a_standing_leaves_quotas_as_they_were():
         after = room.use.own, room.booked, room.most, room.units_by_kind(both[0]).tolist()
         assert (before[0] == after[0]).all()
         assert before[1:] == after[1:]
-        again = QuotaRoom(room.as_terms())
+        again = RemainingQuota(room.as_terms())
         assert (again.use.used == room.use.used).all()
         assert (again.use.total == room.use.total).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
-    "firmament.core.queue.budgets:ALONE": 2,
+    "firmament.core.queue.work_budgets:ALONE": 2,
     "firmament.core.queue.class_work:ORDINARY": 64,
     "firmament.core.queue.class_work:PAIR": 1000,
     "firmament.core.queue.class_work:PLAIN_LOOKS": 6000,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from firmament.core.configuration import RoundOptions
 from firmament.core.requeue.requeue import RETRY_SECONDS
-from tests.firmament.core.queue.test_budgets import MOST, crowded, until_quiet
+from tests.firmament.core.queue.test_work_budgets import MOST, crowded, until_quiet
 from tests.support.core import Clock, machine, placed
 
 

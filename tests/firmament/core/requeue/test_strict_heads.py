@@ -9,7 +9,7 @@ from firmament.core.configuration import RoundOptions
 from firmament.core.events import ClassDefined, Event, JobDefined, TaskRemoved, TasksBound, TasksSubmitted
 from firmament.core.model import Job, JobGroup, TaskClass
 from firmament.core.scheduler import Scheduler
-from tests.firmament.core.queue.test_profiles import FILL, of_profiles, run_all
+from tests.firmament.core.queue.test_profile_turns import FILL, of_profiles, run_all
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import Clock, machine, messages, placed, scheduler, task_class, uids
 from tests.support.effort import examples

@@ -8,7 +8,7 @@ from firmament.core.events import ClassDefined, Event, JobDefined, TasksSubmitte
 from firmament.core.model import Job
 from firmament.core.requeue.turns import RoundTurns
 from firmament.core.state.tasks import TaskPhase
-from tests.firmament.core.state.restarts.test_room import kept
+from tests.firmament.core.state.restarts.test_room_records import kept
 from tests.support.core import machine, scheduler, task_class
 
 

@@ -15,12 +15,12 @@ from firmament.core.events import (
     TasksBound,
     TaskUses,
 )
-from firmament.core.rescheduling.relief import ReliefMove, _MeasuredUse
+from firmament.core.rescheduling.hot_machines import ReliefMove, _MeasuredUse
 from firmament.core.rescheduling.room_bound import may_fit
 from firmament.core.rescheduling.room_by_moves import _lacking, _list_choices, _slot_choices, count_slots
 from firmament.core.rescheduling.trials import Trials
 from firmament.core.scheduler import Scheduler
-from tests.firmament.core.rescheduling.test_relief import NOW
+from tests.firmament.core.rescheduling.test_hot_machines import NOW
 from tests.support.core import Clock, machine, scheduler, task_class
 from tests.support.rules import ints
 

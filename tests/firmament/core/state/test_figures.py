@@ -7,7 +7,7 @@ from tests.support.figures import read_figures
 FIGURES = {
     "firmament.core.state.class_selectors:_FEW": 16,
     "firmament.core.state.classes:LEAST_SURPLUS": 64,
-    "firmament.core.state.device_book:DeviceBook.version": 0,
+    "firmament.core.state.device_allocations:DeviceAllocations.version": 0,
     "firmament.core.state.eviction_chains:LONGEST": 86400.0,
     "firmament.core.state.eviction_chains:MEMORY": 600.0,
     "firmament.core.state.machines:_ROWS": 64,

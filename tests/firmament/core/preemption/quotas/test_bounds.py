@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.bounds import (
     BorrowingBound,
@@ -322,9 +322,9 @@ class TestBorrowing:
 
 
 class TestSingleKind:
-    def room(self, groups: tuple[DrawGroup, ...], covers: list[list[bool]]) -> QuotaRoom:
+    def room(self, groups: tuple[DrawGroup, ...], covers: list[list[bool]]) -> RemainingQuota:
         kinds = tuple(range(len(covers) - 1))
-        return QuotaRoom(pose_quotas([[9, 9]], [Draw(0, groups)], kind=kinds, covers=covers))
+        return RemainingQuota(pose_quotas([[9, 9]], [Draw(0, groups)], kind=kinds, covers=covers))
 
     @pytest.mark.parametrize(
         ("flavors", "expected"), [((0,), 1), ((1,), 0), ((0, 1), 2), ((1, 0), 2), ((), 0)]

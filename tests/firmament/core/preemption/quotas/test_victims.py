@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from firmament.core.constraints.quota_room import QuotaRoom
 from firmament.core.constraints.quota_terms import Draw
+from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.preemption.quotas.victims import Newcomer, is_borrowing, part_ways, stays_within
 from tests.firmament.core.constraints.quota_terms import one_of, pose
 
@@ -13,9 +13,9 @@ from tests.firmament.core.constraints.quota_terms import one_of, pose
 PARENT = (-1, 0, 0, 1, 1, 2)
 
 
-def room(third: int = 0, fourth: int = 0, fifth: int = 0, *, second_has: int = 0) -> QuotaRoom:
+def room(third: int = 0, fourth: int = 0, fifth: int = 0, *, second_has: int = 0) -> RemainingQuota:
     """What the queues 3, 4 and 5 use."""
-    return QuotaRoom(
+    return RemainingQuota(
         pose(
             [[0], [0], [second_has], [4], [4], [4]],
             [Draw(3, (one_of(0),))],

@@ -39,7 +39,7 @@ from firmament.core.rules.devices.objects.requests import (
 )
 from firmament.core.rules.devices.results import derive_share_id
 from firmament.core.rules.devices.visible_devices import join_relevant, list_bits, matters
-from firmament.core.state.device_book import Holding
+from firmament.core.state.device_allocations import Holding
 from tests.support.devices import DRIVER, claim_spec, device, exactly, slice_spec
 
 GPU = DeviceTerms("gpu", ("true",))

@@ -14,7 +14,7 @@ from firmament.core.model import ClaimAllocation, Machine
 from firmament.core.rules.devices.ledger import DeviceLedger
 from firmament.core.rules.devices.rule import make_ledger
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.device_book import DeviceBook
+from firmament.core.state.device_allocations import DeviceAllocations
 from tests.support.core import task_class
 from tests.support.devices import (
     DRIVER,
@@ -99,7 +99,7 @@ def allocation(*devices: str) -> dict[str, object]:
 
 
 def test_a_device_is_held_once_by_a_task_and_its_claim():
-    book = DeviceBook()
+    book = DeviceAllocations()
     book.promise("t", (ClaimAllocation("c", "", json.dumps(allocation("d0"))),))
     assert book.get_holders((DRIVER, "a")).keys() == {"d0"}
     book.keep_claim("ns/c", claim_record("ns/c", claim_spec(), allocation("d0"), "t").payload)
@@ -112,13 +112,13 @@ def test_a_device_is_held_once_by_a_task_and_its_claim():
 
 
 def test_a_task_that_has_got_nothing_is_not_kept():
-    book = DeviceBook()
+    book = DeviceAllocations()
     book.promise("t", ())
     assert not book.promised
 
 
 def test_a_claim_that_says_something_else_settles_no_promise():
-    book = DeviceBook()
+    book = DeviceAllocations()
     book.promise("t", (ClaimAllocation("c", "", json.dumps(allocation("d0"))),))
     book.keep_claim("ns/c", claim_record("ns/c", claim_spec(), allocation("d1"), "t").payload)
     assert book.get_holders((DRIVER, "a")).keys() == {"d0", "d1"}
@@ -127,7 +127,7 @@ def test_a_claim_that_says_something_else_settles_no_promise():
 
 
 def test_a_record_that_cannot_be_read_holds_nothing():
-    book = DeviceBook()
+    book = DeviceAllocations()
     book.keep_claim("ns/c", claim_record("ns/c", claim_spec(), allocation("d0"), "t").payload)
     for payload in (b"", b"[]", b'{"allocation": 7}', b'{"allocation": {"devices": {"results": [5]}}}'):
         book.keep_claim("ns/c", payload)

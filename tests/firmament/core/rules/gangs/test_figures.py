@@ -8,7 +8,7 @@ FIGURES = {
     "firmament.core.rules.gangs.lifecycle:_GangStatus.failed": False,
     "firmament.core.rules.gangs.lifecycle:_GangStatus.whole": False,
     "firmament.core.rules.gangs.lifecycle:_GangStatus.withheld": False,
-    "firmament.core.rules.gangs.members:TRIES_IN_PLACE": 3,
+    "firmament.core.rules.gangs.rebinding:TRIES_IN_PLACE": 3,
 }
 
 

@@ -15,8 +15,6 @@ from firmament.core.model import Job, JobGroup
 from firmament.core.preemption.problem import PreemptionDecision
 from firmament.core.rules.gangs.disruption import count_spare, find_leaving_units, list_eviction_units
 from firmament.core.rules.gangs.members import (
-    Rebinding,
-    Surplus,
     breaks_up,
     count_members,
     find_progress,
@@ -27,6 +25,8 @@ from firmament.core.rules.gangs.members import (
     natural_key,
     shrink,
 )
+from firmament.core.rules.gangs.rebinding import Rebinding
+from firmament.core.rules.gangs.surplus_members import Surplus
 from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from tests.support.core import machine, scheduler, task_class, uids

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
-    "firmament.core.state.restarts.room:_MOST": 9_007_199_254_740_992,
-    "firmament.core.state.restarts.rooms:MOST_KEEPERS": 10,
-    "firmament.core.state.restarts.table:_MOST_TOTALS": 16,
+    "firmament.core.state.restarts.room_records:_MOST": 9_007_199_254_740_992,
+    "firmament.core.state.restarts.restart_rooms:MOST_KEEPERS": 10,
+    "firmament.core.state.restarts.room_arrays:_MOST_TOTALS": 16,
 }
 
 

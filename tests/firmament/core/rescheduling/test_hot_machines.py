@@ -12,7 +12,7 @@ import pytest
 
 from cost_models.load_aware.load_threshold import LoadThreshold
 from firmament.core.configuration import CoreConfiguration, WeightedModel
-from firmament.core.diagnosis.listing import Measured
+from firmament.core.diagnosis.task_and_machine_states import Measured
 from firmament.core.events import (
     ClassDefined,
     Event,
@@ -22,7 +22,7 @@ from firmament.core.events import (
     TaskUses,
 )
 from firmament.core.model import Machine, Taint, TaskClass
-from firmament.core.rescheduling.relief import Relief, ReliefMove, _MeasuredUse, relieve
+from firmament.core.rescheduling.hot_machines import Relief, ReliefMove, _MeasuredUse, relieve
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.effort import examples

@@ -10,7 +10,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.model import TaskClass
 from firmament.core.resources import ResourceIndex
 from firmament.core.state.machines import MachineTable
-from firmament.core.state.restarts.room import RestartRoom
+from firmament.core.state.restarts.room_records import RestartRoom
 from firmament.core.state.tasks import TaskPhase, TaskTable
 
 _MOST_TOTALS = 16

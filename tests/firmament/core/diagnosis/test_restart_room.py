@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from firmament.core.diagnosis.kept_room import add_kept, refuse_kept_room
+from firmament.core.diagnosis.restart_room import add_kept, refuse_kept_room
 from firmament.core.events import Event
 from firmament.core.scheduler import Scheduler
-from tests.firmament.core.state.restarts.test_room import UNTIL, gang, kept, tasks
+from tests.firmament.core.state.restarts.test_room_records import UNTIL, gang, kept, tasks
 from tests.support.core import machine, scheduler
 
 OURS = f"node(s) kept room for restarting gang ours/g until {UNTIL}"

@@ -46,7 +46,7 @@ class KnownClaim:
 
 
 @dataclass(slots=True)
-class DeviceBook:
+class DeviceAllocations:
     """The holders of all devices. ``version`` grows with each change of holders or claims."""
 
     known_claims: dict[str, KnownClaim] = field(default_factory=dict)

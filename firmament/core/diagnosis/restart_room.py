@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.queue.kept_ports import list_kept_rows
+from firmament.core.queue.restart_room import list_kept_rows
 from firmament.core.reasons import BY_FURTHER_ROOM, AnyReason, Cause, by_kept_room
 from firmament.core.rules.framework.node_rule import MachineRefusal
 from firmament.core.state.cluster import Cluster

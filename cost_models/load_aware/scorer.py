@@ -10,7 +10,7 @@ from cost_models.api.arrays import Int8
 from cost_models.interface import Bool, Float64, Heights, Int64, ShapeBatch, ShapeRow
 from cost_models.load_aware.arguments import Strategy
 from cost_models.load_aware.machine_use import Use
-from cost_models.load_aware.scores import (
+from cost_models.load_aware.score_formulas import (
     UsedScores,
     Weights,
     compute_used_growth,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from cost_models.network_aware.domains import costs_between, domains_of, links_between
+from cost_models.network_aware.network_costs import costs_between, domains_of, links_between
 from cost_models.network_aware.records import TopologyRecord
 from tests.cost_models.network_aware.scenes import labels
 

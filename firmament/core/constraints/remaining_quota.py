@@ -32,7 +32,7 @@ UNKNOWN: PlainAmounts = ((-1, 0),)
 
 
 @dataclass(slots=True)
-class QuotaRoom:
+class RemainingQuota:
     """Quotas, and what tasks have taken from them so far."""
 
     terms: QuotaTerms
@@ -57,7 +57,7 @@ class QuotaRoom:
         self.known_units = {}
         self.known_amounts = {}
 
-    def copy(self, terms: QuotaTerms | None = None) -> QuotaRoom:
+    def copy(self, terms: QuotaTerms | None = None) -> RemainingQuota:
         """Return an independent copy; ``terms``: the same quotas, with other shapes or machines."""
         twin = copy(self)
         twin.terms = self.terms if terms is None else terms

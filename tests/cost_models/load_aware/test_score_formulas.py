@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cost_models.load_aware.arguments import Strategy
-from cost_models.load_aware.scores import (
+from cost_models.load_aware.score_formulas import (
     UsedScores,
     Weights,
     compute_used_growth,

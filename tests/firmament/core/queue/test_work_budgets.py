@@ -26,8 +26,8 @@ from firmament.core.model import (
     TaskSelector,
     TaskTerm,
 )
-from firmament.core.queue.budgets import PUT_OFF, Budgets
 from firmament.core.queue.class_work import ORDINARY, count_group_looks
+from firmament.core.queue.work_budgets import PUT_OFF, Budgets
 from firmament.core.requeue.requeue import RETRY_SECONDS
 from firmament.core.results import RoundResult
 from firmament.core.rules.registry import default_rules

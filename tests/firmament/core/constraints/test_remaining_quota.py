@@ -16,8 +16,8 @@ from firmament.core.constraints.quota_flavors import (
     list_machine_choices,
 )
 from firmament.core.constraints.quota_order import QuotaOrder, QuotaStanding
-from firmament.core.constraints.quota_room import ENDLESS, MANY, QuotaRoom
 from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms, list_amounts, list_columns
+from firmament.core.constraints.remaining_quota import ENDLESS, MANY, RemainingQuota
 from tests.firmament.core.constraints.quota_terms import one_of, pose
 from tests.support.rules import ints
 
@@ -25,7 +25,7 @@ TWO_KINDS = [[True, False], [False, True]]
 """Machines of kind 0 have flavor 0, machines of kind 1 flavor 1."""
 
 
-def words(room: QuotaRoom, shape: int = 0) -> list[tuple[str, list[bool]]]:
+def words(room: RemainingQuota, shape: int = 0) -> list[tuple[str, list[bool]]]:
     return [(str(reason.text), refused.tolist()) for reason, refused in room.refusals(shape)]
 
 
@@ -40,7 +40,7 @@ def test_each_flavor_counts_on_the_machines_that_it_covers():
         Draw(-1),
         Draw(0, refused="no"),
     ]
-    room = QuotaRoom(pose([[5, 3]], draws, kind=[0, 1, 0], covers=TWO_KINDS))
+    room = RemainingQuota(pose([[5, 3]], draws, kind=[0, 1, 0], covers=TWO_KINDS))
     assert [room.units_by_kind(draw).tolist() for draw in range(5)] == [
         [2, 1],
         [0, 3],
@@ -48,25 +48,25 @@ def test_each_flavor_counts_on_the_machines_that_it_covers():
         [0, 0],
         [0, 0],
     ]
-    everywhere = QuotaRoom(pose([[5, 3]], draws))
+    everywhere = RemainingQuota(pose([[5, 3]], draws))
     assert everywhere.units_by_kind(0).tolist() == [3]
 
 
 def test_all_groups_and_all_resources_of_a_group_must_be_there():
     pair = DrawGroup((0,), ((0, 1),), (2, 1))
     both = [Draw(0, (pair,)), Draw(0, (one_of(0), one_of(1))), Draw(0, (one_of(1), one_of(0, amount=4)))]
-    room = QuotaRoom(pose([[9, 3]], both))
+    room = RemainingQuota(pose([[9, 3]], both))
     assert [room.units_by_kind(draw).tolist() for draw in range(3)] == [[3], [3], [2]]
 
 
 def test_what_is_used_beyond_a_quota_leaves_no_negative_room():
-    room = QuotaRoom(pose([[2]], [Draw(0, (one_of(0),))], own=[[5]]))
+    room = RemainingQuota(pose([[2]], [Draw(0, (one_of(0),))], own=[[5]]))
     assert room.units_by_kind(0).tolist() == [0]
 
 
 def test_bookings_reach_all_draws_of_a_tree_and_no_other():
     draws = [Draw(node, (one_of(0),)) for node in (1, 2, 3)]
-    room = QuotaRoom(pose([[4], [0], [0], [9]], draws, parent=[-1, 0, 0, -1]))
+    room = RemainingQuota(pose([[4], [0], [0], [9]], draws, parent=[-1, 0, 0, -1]))
     assert [room.units_by_kind(draw).tolist() for draw in range(3)] == [[4], [4], [9]]
     twin = room.copy()
     room.add(0, 0, 3)
@@ -75,11 +75,11 @@ def test_bookings_reach_all_draws_of_a_tree_and_no_other():
     room.add(0, 0, -2)
     assert room.units_by_kind(1).tolist() == [3]
     assert room.as_terms().own.tolist() == [[0], [1], [0], [0]]
-    assert QuotaRoom(room.as_terms()).units_by_kind(1).tolist() == [3]
+    assert RemainingQuota(room.as_terms()).units_by_kind(1).tolist() == [3]
 
 
 def test_restricted_draws():
-    room = QuotaRoom(pose([[9]], [Draw(0, (one_of(0),)), Draw(0, (one_of(0),))]))
+    room = RemainingQuota(pose([[9]], [Draw(0, (one_of(0),)), Draw(0, (one_of(0),))]))
     assert room.units_by_kind(0).tolist() == [9]
     room.restrict_draws({0: 2})
     assert [room.units_by_kind(draw).tolist() for draw in (0, 1)] == [[2], [9]]
@@ -94,8 +94,10 @@ def test_restricted_draws():
 
 
 def test_machines_that_quotas_close():
-    room = QuotaRoom(pose([[1, 0]], [Draw(0, (one_of(0, 1),)), Draw(0)], kind=[0, 1, 0], covers=TWO_KINDS))
-    room = QuotaRoom(replace(room.terms, draw=ints(0, -1)))
+    room = RemainingQuota(
+        pose([[1, 0]], [Draw(0, (one_of(0, 1),)), Draw(0)], kind=[0, 1, 0], covers=TWO_KINDS)
+    )
+    room = RemainingQuota(replace(room.terms, draw=ints(0, -1)))
     open_to = np.array([True, True, False])
     room.close_full(open_to, 0)
     assert open_to.tolist() == [True, False, False]
@@ -115,7 +117,7 @@ def test_machines_that_quotas_close():
 
 
 def test_the_first_flavor_with_enough_is_used_and_the_last_is_released_first():
-    room = QuotaRoom(pose([[3, 4]], [Draw(0, (one_of(0, 1, amount=2),))]))
+    room = RemainingQuota(pose([[3, 4]], [Draw(0, (one_of(0, 1, amount=2),))]))
     room.draw_on(0, 0, 2)
     assert room.use.own.tolist() == [[2, 2]]
     assert room.booked == {(0, 0, 0, 0): 1, (0, 0, 0, 1): 1}
@@ -124,7 +126,7 @@ def test_the_first_flavor_with_enough_is_used_and_the_last_is_released_first():
     room.draw_on(0, 0, -1)
     assert room.use.own.tolist() == [[4, 2]]
     assert room.as_terms().booked == ((0, 0, 0, 0, 2), (0, 0, 0, 1, 1))
-    again = QuotaRoom(room.as_terms())
+    again = RemainingQuota(room.as_terms())
     for each in (room, again):
         each.draw_on(0, 0, -3)
         assert each.use.own.tolist() == [[0, 0]]
@@ -134,7 +136,7 @@ def test_the_first_flavor_with_enough_is_used_and_the_last_is_released_first():
 
 
 def test_what_books_nothing():
-    room = QuotaRoom(
+    room = RemainingQuota(
         pose([[3, 4]], [Draw(0, (one_of(0, 1),)), Draw(-1, (one_of(0),))], covers=[[False, False]])
     )
     for draw, count in ((-1, 1), (0, 0), (1, 1), (0, 2)):
@@ -145,16 +147,16 @@ def test_what_books_nothing():
 
 def test_a_sparing_quota_rather_takes_a_later_flavor_than_to_borrow():
     terms = pose([[9, 9], [1, 2]], [Draw(1, (one_of(0, 1),))], parent=[-1, 0], sparing=(False, True))
-    room = QuotaRoom(terms)
+    room = RemainingQuota(terms)
     room.draw_on(0, 0, 3)
     assert room.use.own.tolist() == [[0, 0], [1, 2]]
     room.draw_on(0, 0, 2)
     assert room.use.own.tolist() == [[0, 0], [3, 2]]
-    eager = QuotaRoom(replace(terms, sparing=()))
+    eager = RemainingQuota(replace(terms, sparing=()))
     eager.draw_on(0, 0, 3)
     assert eager.use.own.tolist() == [[0, 0], [3, 0]]
     draw = terms.draws[0]
-    fresh = QuotaRoom(terms)
+    fresh = RemainingQuota(terms)
     assert [fresh.units_within(draw, draw.groups[0], 1, level) for level in (0, 1)] == [2, 11]
 
 
@@ -169,7 +171,7 @@ def many(count: int) -> QuotaTerms:
 @pytest.mark.parametrize("count", [MANY, MANY + 1])
 def test_many_draws_are_booked_as_few_are(count: int):
     shapes, zeros = np.arange(count), np.zeros(count, dtype=np.int64)
-    room = QuotaRoom(many(count))
+    room = RemainingQuota(many(count))
     room.restrict_draws({0: 5, 1: 1})
     room.book(shapes, zeros, np.ones_like(shapes))
     assert room.use.own.tolist() == [[count, 0]]
@@ -182,7 +184,7 @@ def test_many_draws_are_booked_as_few_are(count: int):
 
 @pytest.mark.parametrize("count", [2, MANY + 36])
 def test_whether_quotas_have_room_for_all(count: int):
-    room, zeros = QuotaRoom(many(count)), np.zeros(count, dtype=np.int64)
+    room, zeros = RemainingQuota(many(count)), np.zeros(count, dtype=np.int64)
     shapes = np.arange(count)
     counts = np.ones(count, dtype=np.int64)
     assert room.has_room_for(shapes, zeros, counts)
@@ -198,17 +200,17 @@ def test_whether_quotas_have_room_for_all(count: int):
 def test_draws_with_a_choice_or_without_admission_are_counted_one_by_one():
     for other in (Draw(0, (one_of(0, 1),)), Draw(-1), Draw(0, refused="no")):
         terms = replace(many(MANY + 2), draws=(*many(MANY + 1).draws, other))
-        room, shapes = QuotaRoom(terms), np.arange(MANY + 2)
+        room, shapes = RemainingQuota(terms), np.arange(MANY + 2)
         room.book(shapes, np.zeros_like(shapes), np.ones_like(shapes))
         booked = bool(other.groups)
         assert room.use.own.tolist() == [[MANY + 1 + booked, 0]]
         assert room.booked == ({(MANY + 1, 0, 0, 0): 1} if booked else {})
         if not booked:
-            assert not QuotaRoom(terms).has_room_for(shapes, np.zeros_like(shapes), np.ones_like(shapes))
+            assert not RemainingQuota(terms).has_room_for(shapes, np.zeros_like(shapes), np.ones_like(shapes))
 
 
 def test_crowds():
-    room = QuotaRoom(replace(pose([[2]], [Draw(0, (one_of(0),))]), draw=ints(0, -1)))
+    room = RemainingQuota(replace(pose([[2]], [Draw(0, (one_of(0),))]), draw=ints(0, -1)))
     assert room.find_crowded(ints(0, 1, 0), ints(0, 0, 0)).tolist() == [False, False, False]
     assert room.find_crowded(ints(0, 1, 0, 0), ints(0, 0, 0, 0)).tolist() == [True, False, True, True]
     assert room.limit_in_turn(ints(1, 0), ints(0, 0), ints(9, 0), ints(0, 0)).tolist() == [9, 0]
@@ -219,7 +221,7 @@ def test_crowds():
 
 def test_who_is_not_admitted_and_machines_of_no_flavor():
     draws = [Draw(0, refused="the queue is stopped"), Draw(0, (one_of(0),))]
-    room = QuotaRoom(pose([[1, 1]], draws, kind=[0, 1], covers=TWO_KINDS))
+    room = RemainingQuota(pose([[1, 1]], draws, kind=[0, 1], covers=TWO_KINDS))
     assert words(room) == [("the queue is stopped", [True, True])]
     assert words(room, 1) == [("quota: node(s) of no flavor of q0", [False, True])]
     room.draw_on(1, 0, 1)
@@ -231,9 +233,9 @@ def test_who_is_not_admitted_and_machines_of_no_flavor():
 
 def test_the_first_group_that_lacks_something_is_named():
     draw = Draw(0, (one_of(0), one_of(1, 2, amount=3)))
-    room = QuotaRoom(pose([[1, 2, 2]], [draw]))
+    room = RemainingQuota(pose([[1, 2, 2]], [draw]))
     assert words(room) == [("quota: q0 has not enough cpu left of flavor f1", [True])]
-    room = QuotaRoom(pose([[1, 2, 3]], [draw]))
+    room = RemainingQuota(pose([[1, 2, 3]], [draw]))
     assert words(room) == []
     room.restrict_draws({0: 0})
     assert words(room) == [("quota: q0 has nothing left", [True])]
@@ -242,7 +244,7 @@ def test_the_first_group_that_lacks_something_is_named():
 def lack(parent: Sequence[int], amount: int, **more: Any) -> str:
     nominal = [[4], [2], [1]][: len(parent)]
     draw = Draw(len(parent) - 1, (one_of(0, amount=amount),))
-    [(text, _)] = words(QuotaRoom(pose(nominal, [draw], parent=parent, **more)))
+    [(text, _)] = words(RemainingQuota(pose(nominal, [draw], parent=parent, **more)))
     return text.removeprefix(f"quota: q{len(parent) - 1} has not enough cpu left of flavor f0")
 
 
@@ -279,7 +281,7 @@ def test_standings():
 def test_how_far_up_tasks_borrow():
     draws = [Draw(2, (one_of(0),)), Draw(-1), Draw(2, (one_of(0, 1),))]
     terms = pose([[4, 0], [2, 0], [1, 1]], draws, parent=[-1, 0, 1])
-    room = QuotaRoom(terms)
+    room = RemainingQuota(terms)
     order = QuotaOrder(room)
     borrows = [order.find_standing([(0, 0, count)]).borrows for count in (1, 2, 3, 4, 7, 8)]
     assert borrows == [0, 1, 1, 2, 2, 2]
@@ -293,12 +295,12 @@ def test_how_far_up_tasks_borrow():
     assert order.find_height(2, [0]) == 2
     assert order.find_height(2, [1]) == 0
     assert order.go_on(room) is order
-    assert order.go_on(QuotaRoom(pose([[4]], draws))) is not order
+    assert order.go_on(RemainingQuota(pose([[4]], draws))) is not order
 
 
 def test_standings_of_fair_queues():
     terms = pose([[4], [2]], [Draw(1, (one_of(0),))], parent=[-1, 0])
-    order = QuotaOrder(QuotaRoom(replace(terms, fair=np.array([False, True]))))
+    order = QuotaOrder(RemainingQuota(replace(terms, fair=np.array([False, True]))))
     within, beyond = (order.find_standing([(0, 0, count)]) for count in (2, 3))
     assert (within.borrows, within.path, within.shares) == (0, (0, 1), ((False, 0.0),))
     assert (beyond.borrows, beyond.path) == (1, (0, 1))
@@ -420,7 +422,7 @@ def test_what_terms_say_of_quotas():
 def test_a_bound_on_all_kinds_of_machines_together(draw: Draw, expected: int):
     """Flavors 0 and 1 have 5 and 3 left; the last kind is of machines that stand for none."""
     covers = [[True, True], [True, True], [False, False]]
-    room = QuotaRoom(pose([[5, 3]], [draw], kind=[0, 1], covers=covers))
+    room = RemainingQuota(pose([[5, 3]], [draw], kind=[0, 1], covers=covers))
     assert room.count_units(0) == expected
 
 
@@ -436,14 +438,14 @@ class TestOneKind:
     )
 
     def test_it_is_the_entry_of_all_kinds(self):
-        room = QuotaRoom(pose([[5, 3]], self.DRAWS, kind=[0, 1], covers=TWO_KINDS))
+        room = RemainingQuota(pose([[5, 3]], self.DRAWS, kind=[0, 1], covers=TWO_KINDS))
         for draw in range(len(self.DRAWS)):
             for kind in (0, 1):
-                expected = int(QuotaRoom(room.terms).units_by_kind(draw)[kind])
+                expected = int(RemainingQuota(room.terms).units_by_kind(draw)[kind])
                 assert room.units_of_kind(draw, kind) == expected, (draw, kind)
 
     def test_also_where_something_else_limits_the_tasks(self):
-        room = QuotaRoom(pose([[9, 9]], self.DRAWS, kind=[0, 1], covers=TWO_KINDS))
+        room = RemainingQuota(pose([[9, 9]], self.DRAWS, kind=[0, 1], covers=TWO_KINDS))
         room.restrict_draws({0: 1, 1: 4})
         assert [room.units_of_kind(0, kind) for kind in (0, 1)] == [1, 1]
         assert [room.units_of_kind(1, kind) for kind in (0, 1)] == [0, 4]
@@ -456,7 +458,7 @@ class TestOneKind:
         assert [room.units_of_kind(0, kind) for kind in (0, 1)] == [3, 0]
 
     def test_what_exceeds_the_quota_leaves_nothing(self):
-        room = QuotaRoom(pose([[2]], [Draw(0, (one_of(0),))], own=[[5]]))
+        room = RemainingQuota(pose([[2]], [Draw(0, (one_of(0),))], own=[[5]]))
         assert (room.units_of_kind(0, 0), room.count_units(0)) == (0, 0)
         assert not room.lets_in(0, 0)
 
@@ -464,11 +466,11 @@ class TestOneKind:
 class TestSeveralFlavorsOnOneMachine:
     """Both flavors cover the machine: tasks use the first with enough left, and release the last first."""
 
-    def room(self, *, sparing: bool = False) -> QuotaRoom:
+    def room(self, *, sparing: bool = False) -> RemainingQuota:
         draws = [Draw(1, (one_of(0, 1),))]
-        return QuotaRoom(pose([[2, 2], [2, 3]], draws, parent=[-1, 0], sparing=(False, sparing)))
+        return RemainingQuota(pose([[2, 2], [2, 3]], draws, parent=[-1, 0], sparing=(False, sparing)))
 
-    def used(self, room: QuotaRoom) -> list[int]:
+    def used(self, room: RemainingQuota) -> list[int]:
         """What is used in each flavor."""
         found: list[int] = room.as_terms().own[1].tolist()
         return found
@@ -505,14 +507,14 @@ class TestSeveralFlavorsOnOneMachine:
         room.draw_on(0, 0, 5)
         room.draw_on(0, 0, -back)
         assert self.used(room) == left
-        again = QuotaRoom(room.as_terms())
+        again = RemainingQuota(room.as_terms())
         assert self.used(again) == left
         again.draw_on(0, 0, -1)
         assert self.used(again) == [max(0, left[0] - 1), 0] if left[0] else [-1, 0]
 
     def test_nothing_is_used_where_no_flavor_covers_the_machine_or_nobody_draws(self):
         draws = [Draw(0, (one_of(0, 1),)), Draw(-1, (one_of(0),))]
-        room = QuotaRoom(pose([[2, 2]], draws, kind=[0], covers=[[False, False]]))
+        room = RemainingQuota(pose([[2, 2]], draws, kind=[0], covers=[[False, False]]))
         room.draw_on(0, 0, 3)
         room.draw_on(1, 0, 3)
         room.draw_on(-1, 0, 3)

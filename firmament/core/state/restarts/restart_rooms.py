@@ -23,8 +23,8 @@ from cost_models.interface import Bool, Int64
 from firmament.core.model import TaskClass
 from firmament.core.resources import ResourceIndex
 from firmament.core.state.machines import MachineTable
-from firmament.core.state.restarts.room import RestartRoom, read_room
-from firmament.core.state.restarts.table import RoomTable
+from firmament.core.state.restarts.room_arrays import RoomTable
+from firmament.core.state.restarts.room_records import RestartRoom, read_room
 from firmament.core.state.tasks import TaskTable
 
 MOST_KEEPERS = 10

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from firmament.core.configuration import CoreConfiguration, WeightedModel
-from firmament.core.diagnosis.listing import (
-    get_bound_task,
-    get_measured,
-    machine_states,
-    state_name,
-    task_states,
-)
 from firmament.core.diagnosis.preemption_reasons import (
     IN_VAIN,
     NEVER,
     PreemptionReasons,
     sum_evictable,
+)
+from firmament.core.diagnosis.task_and_machine_states import (
+    get_bound_task,
+    get_measured,
+    machine_states,
+    state_name,
+    task_states,
 )
 from firmament.core.events import ClassDefined, Event, MachineSampled, TasksBound, TasksSubmitted, TaskUses
 from firmament.core.filters.root_causes import make_root_causes

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firmament.core.model import ClaimAllocation
-from firmament.core.state.device_book import DeviceBook
+from firmament.core.state.device_allocations import DeviceAllocations
 
 POOL = ("gpu.example.com", "m")
 
@@ -32,16 +32,16 @@ def record(
     return json.dumps(content).encode()
 
 
-def promise(book: DeviceBook, uid: str, *devices: str, claim: str = "") -> None:
+def promise(book: DeviceAllocations, uid: str, *devices: str, claim: str = "") -> None:
     book.promise(uid, (ClaimAllocation("c", claim, json.dumps(results(*devices))),))
 
 
-def users(book: DeviceBook) -> dict[str, list[set[str]]]:
+def users(book: DeviceAllocations) -> dict[str, list[set[str]]]:
     return {device: [set(uids) for _, uids in holdings] for device, holdings in book.list_held(POOL).items()}
 
 
 def test_who_uses_a_device_is_whom_its_claim_names_or_the_task_itself():
-    book = DeviceBook()
+    book = DeviceAllocations()
     book.keep_claim("shared", record(results("d0"), ("t", "u"), ("v",)))
     book.keep_claim("unused", record(results("d1")))
     promise(book, "w", "d2")
@@ -50,7 +50,7 @@ def test_who_uses_a_device_is_whom_its_claim_names_or_the_task_itself():
 
 def test_a_task_holds_no_longer_by_itself_what_its_claim_holds():
     for reserved, used in ((("t",), ()), ((), ("t",))):
-        book = DeviceBook()
+        book = DeviceAllocations()
         promise(book, "t", "d0", claim="c1")
         book.keep_claim("c1", record(results("d0"), reserved, used))
         assert not book.promised
@@ -61,7 +61,7 @@ def test_a_task_holds_no_longer_by_itself_what_its_claim_holds():
 
 def test_a_task_goes_on_holding_what_a_claim_of_others_or_of_other_devices_holds():
     for allocation, reserved in ((results("d0"), ("u",)), (results("d1"), ("t",))):
-        book = DeviceBook()
+        book = DeviceAllocations()
         promise(book, "t", "d0", claim="c1")
         book.keep_claim("c1", record(allocation, reserved))
         assert {"t"} in users(book)["d0"]
@@ -88,21 +88,21 @@ def test_a_task_goes_on_holding_what_a_claim_of_others_or_of_other_devices_holds
     ],
 )
 def test_devices_are_free_again_on_the_machines_that_a_former_claim_names(fields, freed):
-    book = DeviceBook()
+    book = DeviceAllocations()
     assert book.keep_claim("c1", record(results("d0", **fields))) == frozenset()
     assert book.keep_claim("c1", record(results("d0", **fields))) == frozenset()
     assert book.keep_claim("c1", None) == freed
 
 
 def test_a_claim_that_gives_up_one_device_frees_it():
-    book = DeviceBook()
+    book = DeviceAllocations()
     book.keep_claim("c1", record(results("d0", "d1", **on_machines("m"))))
     assert book.keep_claim("c1", record(results("d1", **on_machines("m")))) == {"m"}
     assert set(users(book)) == {"d1"}
 
 
 def test_a_malformed_record_counts_as_a_claim_that_is_gone():
-    book = DeviceBook()
+    book = DeviceAllocations()
     book.keep_claim("c1", record(results("d0", **on_machines("m"))))
     assert book.keep_claim("c1", b'{"allocation": 7}') == {"m"}
     assert not book.known_claims
@@ -120,7 +120,7 @@ def test_a_claim_may_have_several_shares_of_a_device():
         }
         for each in "xy"
     ]
-    book = DeviceBook()
+    book = DeviceAllocations()
     for name in ("c1", "c2"):
         book.keep_claim(name, record({"devices": {"results": shares}}, ("t",)))
     held = [holding.share for holding, _ in book.list_held(POOL)["d0"]]
@@ -132,7 +132,7 @@ def test_a_claim_may_have_several_shares_of_a_device():
 
 
 def test_what_a_task_is_promised_last_is_all_that_it_holds():
-    book = DeviceBook()
+    book = DeviceAllocations()
     promise(book, "t", "d0", claim="c1")
     before = book.version
     promise(book, "t", "d1")
@@ -144,7 +144,7 @@ def test_what_a_task_is_promised_last_is_all_that_it_holds():
     assert not book.promised
 
 
-def leave_and_return(book: DeviceBook, *machines: str) -> list[dict[str, list[set[str]]]]:
+def leave_and_return(book: DeviceAllocations, *machines: str) -> list[dict[str, list[set[str]]]]:
     """What is held once task ``t`` has left machine m, and then come to each of these."""
     book.leave_behind("t", "m")
     seen = [users(book)]
@@ -155,7 +155,7 @@ def leave_and_return(book: DeviceBook, *machines: str) -> list[dict[str, list[se
 
 
 def test_a_task_that_leaves_in_a_trial_gets_its_own_devices_back_where_it_was():
-    book = DeviceBook()
+    book = DeviceAllocations()
     book.stayed = {}
     book.keep_claim("own", record(results("d0"), ("t",)))
     book.keep_claim("shared", record(results("d1"), ("t", "u")))
@@ -168,7 +168,7 @@ def test_a_task_that_leaves_in_a_trial_gets_its_own_devices_back_where_it_was():
 
 
 def test_a_task_that_has_got_other_devices_meanwhile_keeps_those():
-    book = DeviceBook()
+    book = DeviceAllocations()
     book.stayed = {}
     promise(book, "t", "d0")
     book.leave_behind("t", "m")
@@ -178,6 +178,6 @@ def test_a_task_that_has_got_other_devices_meanwhile_keeps_those():
 
 
 def test_nothing_comes_back_where_no_trials_are():
-    book = DeviceBook()
+    book = DeviceAllocations()
     promise(book, "t", "d0")
     assert leave_and_return(book, "m") == [{}, {}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firmament.core.commit.hand_out_devices import settle_assumed, settle_guests
+from firmament.core.commit.device_allocation import settle_assumed, settle_guests
 from firmament.core.events import ClassDefined, Event, JobDefined, TasksSubmitted
 from firmament.core.model import Job
 from firmament.core.results import DeltaKind, RoundResult
