@@ -25,6 +25,7 @@ from poseidon.lifecycle.actions import Action, AnnounceGroup
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.group_trees.objects import group_map
 from tests.poseidon.pod_groups.objects import pod_group
+from tests.poseidon.pod_groups.test_composites import composite, leaf
 
 NAMES = {NativePodGroup: "PodGroupScheduled", CompositePodGroup: "CompositePodGroupInitiallyScheduled"}
 
@@ -257,3 +258,21 @@ def test_a_group_without_a_namespace_is_in_the_default_one(namespace, written):
     )
     assert write is not None
     assert write.namespace == written
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (pb.GangState.WAITING, "no room metadata.annotations[sakkara.group.constraints] is honoured"),
+        (pb.GangState.BOUND, "metadata.annotations[sakkara.group.constraints] is honoured"),
+    ],
+)
+def test_the_condition_of_a_group_names_the_settings_that_have_no_effect(state, text):
+    found = leaf("g", rules='{"rack": {}}')
+    write = GroupConditions(Clock()).consider("u", found, state, "no room")
+    assert write is not None
+    assert write.condition.message.startswith(text)
+    inner = composite("g", rules='{"rack": {}}')
+    write = GroupConditions(Clock()).consider("u", inner, pb.GangState.WAITING, "no room")
+    assert write is not None
+    assert write.condition.message == "no room", "there they count"
