@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.round_history import RoundHistory
 from poseidon.bridge.runner import Bridge, BridgeProcess, RewoundError
+from poseidon.bridge.solver_stream.session_interface import DistrustedError
 from poseidon.bridge.solver_stream.stream import NeedsChangedError
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.api import kinds
@@ -24,6 +25,8 @@ from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.leadership.election import Role
 from poseidon.lifecycle.kept_places import MoveOptions
+from poseidon.lifecycle.placements import PART_DELTAS
+from poseidon.lifecycle.refused_deltas import ROUNDS, SECONDS
 from protos.conventions.configuration_shared import GangSection
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
@@ -184,6 +187,42 @@ async def test_kept_room_is_counted_although_no_places_are_kept():
     scene.state.expire()
     await scene.bridge.on_round(round_of(1))
     assert scene.count("restart_rooms_total", outcome="lapsed") == 1
+
+
+async def test_a_solver_that_asks_for_the_impossible_is_distrusted_and_then_gets_another_chance():
+    scene = Quiet()
+    scene.pods(present(pod("a", node="n1")))
+    bad = round_of(1, (PREEMPT, "pod-a", "n1"))
+
+    async def suspect(times: int) -> None:
+        for _ in range(times):
+            await scene.bridge.on_round(bad)
+
+    await suspect(ROUNDS - 1)
+    await scene.bridge.on_round(round_of(2))
+    with pytest.raises(DistrustedError, match=f"in {ROUNDS} rounds within 60 s"):
+        await suspect(1)
+    await suspect(ROUNDS - 1)
+    scene.now += SECONDS
+    await suspect(ROUNDS - 1)
+    with pytest.raises(DistrustedError):
+        await suspect(1)
+    assert scene.state.node_of("default", "a") == "n1"
+
+
+async def test_others_get_their_turn_between_the_parts_of_a_large_round():
+    scene, turns = Quiet(), 0
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(take_turns())
+    await scene.bridge.on_round(round_of(1, *((PLACE, f"u{each}", "n1") for each in range(3 * PART_DELTAS))))
+    beside.cancel()
+    assert turns >= 3
 
 
 # --- what a bridge is made with ---------------------------------------------------------------------------------------
