@@ -23,6 +23,7 @@ from poseidon.kube.api.pods import ClaimSource, PodVolume
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
+from poseidon.kube.write.binder import Binder
 from poseidon.leadership.election import Role
 from poseidon.lifecycle.kept_places import MoveOptions
 from poseidon.lifecycle.placements import PART_DELTAS
@@ -251,6 +252,12 @@ async def test_claims_are_waited_for_without_end_only_where_nothing_is_written(d
     )
 
 
+@pytest.mark.parametrize(("under_way", "plenty"), [(0, False), (500, False), (501, True)])
+def test_the_next_round_may_wait_beyond_500_bindings_under_way(monkeypatch, under_way, plenty):
+    monkeypatch.setattr(Binder, "unfinished", under_way)
+    assert Quiet().bridge.has_plenty_to_do() is plenty
+
+
 def test_a_bridge_that_knows_no_cluster_says_so():
     assert Quiet().bridge.explain_unready() == "the cluster is not known yet"
 
@@ -367,5 +374,34 @@ async def test_applications_are_followed_if_a_model_reads_them(transport: Transp
         await until(lambda: solver.synced)
         names = [each.get_name() for each in asyncio.all_tasks()]
         assert names.count("applications") == parts
+        running.stop.set()
+        await running.end()
+
+
+async def test_a_pod_that_waits_for_the_size_of_its_owner_is_placed_once_the_owner_is_read(
+    transport: Transport, api: Api
+):
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": {}},
+    }
+    made = await api.create("/apis/apps/v1/namespaces/default/replicasets", owner)
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
+    metadata = {
+        "name": "a",
+        "annotations": {"firmament-gang-scheduling": "100"},
+        "ownerReferences": [{**reference, "uid": made["metadata"]["uid"]}],
+    }
+    spec = {"schedulerName": "poseidon", "containers": [{"name": "main", "image": "none"}]}
+    await api.create(
+        "/api/v1/namespaces/default/pods",
+        {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec},
+    )
+    solver = ScriptedSolver()
+    async with running_solver(solver) as port:
+        running = Running(transport, port, Lease())
+        await until(lambda: len(solver.states()) == 1)
         running.stop.set()
         await running.end()

@@ -25,6 +25,7 @@ from poseidon.kube.client.transport import Transport
 from poseidon.kube.environment import Environment
 from poseidon.kube.write.binder import BindResult
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
+from poseidon.kube.write.patch_writer import NominatedNodeWrite
 from poseidon.kube.write.suspension_writer import SuspensionWrite
 from poseidon.kube.write.volume_claim_writer import SelectNode
 from poseidon.lifecycle.actions import (
@@ -44,7 +45,7 @@ from tests.poseidon.bridge.objects import node as bridge_node
 from tests.poseidon.bridge.objects import pod as bridge_pod
 from tests.poseidon.bridge.objects import present
 from tests.support.cluster import pod, running_cluster
-from tests.support.waiting import until
+from tests.support.waiting import stays, until
 
 PODS = "/api/v1/namespaces/default/pods"
 GONE = PodRef("u", "default", "gone")
@@ -303,3 +304,20 @@ async def test_how_long_a_pod_waited_counts_from_its_creation_if_that_is_known(c
         assert s.count("poseidon_pod_scheduling_sli_duration_seconds_sum") == (
             7.0 if created == CREATED else 0.0
         )
+
+
+async def test_a_pod_that_has_its_node_is_not_nominated_to_it_any_more():
+    async with scene() as s:
+        ref = await node_and_pod(s)
+        s.writers.dispatch([NominatedNodeWrite(ref, "n1"), AnnounceScheduled(ref, "n1")])
+        await asyncio.wait_for(s.writers.wait_drained(), 30)
+        await stays(lambda: True, 0.02)
+        found = msgspec.json.decode(await s.transport.get(f"{PODS}/a"))
+        assert not found.get("status", {}).get("nominatedNodeName")
+        s.writers.dispatch([NominatedNodeWrite(ref, "n1")])
+
+        async def is_nominated() -> bool:
+            found = msgspec.json.decode(await s.transport.get(f"{PODS}/a"))
+            return found["status"].get("nominatedNodeName") == "n1"
+
+        await until(is_nominated)
