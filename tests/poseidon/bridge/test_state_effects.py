@@ -14,7 +14,7 @@ from poseidon.devices.options import DeviceOptions
 from poseidon.kube.api import kinds
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.devices import NodeDeviceList
-from poseidon.kube.api.pods import ClaimSource, PodVolume
+from poseidon.kube.api.pods import ClaimSource, PodVolume, ResourceRequirements
 from poseidon.kube.api.resource import Change
 from poseidon.kube.write.binder import BindResult
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
@@ -218,3 +218,18 @@ def test_objects_that_list_the_devices_of_nodes_are_read_if_a_project_has_them(s
     before = {*scene.view.records}
     scene.take(kinds.NODE_DEVICES, present(node_devices("n1")))
     assert bool({*scene.view.records} - before) is followed
+
+
+def test_sizes_of_devices_that_objects_list_are_told_with_the_claims_that_ask_for_a_share():
+    """Half of a GPU is another amount of memory for each size of GPUs."""
+    scene = Scene(devices=DeviceOptions(sharing=("koordinator",)))
+    wants = pod("a")
+    limits: dict[str, str | int | float] = {"cpu": "1", "koordinator.sh/gpu": "50"}
+    container = replace(wants.spec.containers[0], resources=ResourceRequirements(limits=limits))
+    scene.pods(present(replace(wants, spec=replace(wants.spec, containers=(container,)))))
+    before = dict(scene.view.records)
+    scene.take(kinds.NODE_DEVICES, present(node_devices("n1")))
+    changed = {key for key, payload in scene.view.records.items() if before.get(key, payload) != payload}
+    assert len(changed) == 1
+    [(_, name)] = changed
+    assert "a" in name

@@ -12,6 +12,7 @@ from poseidon.kube.api.metadata import ObjectMeta, OwnerReference
 from poseidon.kube.api.nodes import PriorityClass, Service, ServiceSpec
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.resource import Change
+from poseidon.lifecycle.actions import AnnounceRefused
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.bridge.solver_view import SolverView
 from tests.support.needs import words_of
@@ -292,3 +293,21 @@ def test_a_pod_that_leaves_its_node_is_still_there_until_it_is_gone(watched):
     assert watched.view.tasks["pod-a"].machine == "n1"
     watched.pods(gone(pod("a")))
     assert watched.view.tasks == {}
+
+
+@pytest.mark.parametrize(("scheduler", "told"), [("poseidon", True), ("other", False)])
+def test_our_pods_that_a_kubelet_refuses_are_told_and_leave_their_node(watched, scheduler, told):
+    watched.pods(present(pod("a", node="n1", scheduler=scheduler)))
+    assert watched.view.tasks["pod-a"].machine == "n1"
+    watched.state.take_actions()
+    refused = pod("a", node="n1", scheduler=scheduler, phase="Failed")
+    watched.pods(present(replace(refused, status=replace(refused.status, reason="OutOfcpu"))))
+    assert watched.view.tasks == {}
+    assert bool([each for each in watched.state.take_actions() if isinstance(each, AnnounceRefused)]) is told
+
+
+def test_a_pod_of_another_scheduler_joins_no_job_and_no_group(watched):
+    watched.pods(present(pod("a", scheduler="other", node="n1", owner="web")))
+    assert (watched.view.jobs, watched.record("pod-a").task.job) == ({}, "")
+    watched.pods(present(pod("b", node="n1", owner="web")))
+    assert len(watched.view.jobs) == 1
