@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from poseidon.kube.write.binder import BindOutcome
 
 MOST_OF_A_ROUND = 32
-"""Only so many bindings of a round, the first ones, are traced: a span takes an eighth of a binding's time."""
+"""Only the first bindings of a round, at most this many, are traced: a span takes an eighth of a binding's time."""
 
 _MOST_OPEN = 4096
 

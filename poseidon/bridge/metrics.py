@@ -87,7 +87,7 @@ class BridgeMetrics:
     def count_deltas(self, kind: str, number: int) -> None:
         """Count deltas of one kind that the solver has sent."""
         series = self._deltas_by_kind.get(kind)
-        if series is None:  # looked up once, as that takes longer than counting
+        if series is None:  # The series is looked up once, because that takes longer than counting.
             series = self._deltas_by_kind[kind] = self._deltas.labels(kind)
         series.inc(number)
 
@@ -95,7 +95,7 @@ class BridgeMetrics:
 def queue_of(record: PodRecord) -> str:
     """Return which of ``QUEUES`` a pod is in, "" if it waits for no decision of a scheduler.
 
-    ``active``: the solver has not yet said why the pod gets no node; ``unschedulable``: the solver has said so.
+    ``active``: the solver has not yet said why the pod gets no node; ``unschedulable``: the solver has said why.
     ``group``, ``claims``, ``priority_class``: the bridge sends the pod to the solver only when these exist.
     ``set_aside``: the bridge does not send the pod at all. ``leaving_room``: the pod has a node, but other pods must
     leave that node first.

@@ -30,11 +30,11 @@ class RoundHistory:
         self._rounds: OrderedDict[str, _Round] = OrderedDict()
 
     def add(self, result: pb.RoundResult) -> None:
-        """Keep the result of a round, and drop the oldest one if there are more than 64."""
+        """Keep the result of a round, and drop the oldest result if more than 64 are kept."""
         first = result
         if (
             len(result.deltas) > _DELTAS or result.unscheduled or result.queues
-        ):  # the last two may be long as well
+        ):  # The last two parts may be long, too.
             first = pb.RoundResult(round=result.round, stats=result.stats, deltas=result.deltas[:_DELTAS])
         self._rounds[str(result.round)] = _Round(self._wall(), len(result.deltas), first)
         if len(self._rounds) > _ROUNDS:

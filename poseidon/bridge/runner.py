@@ -52,9 +52,9 @@ class RewoundError(Exception):
 class BridgeProcess:
     """The objects that all bridges of a process share.
 
-    ``stories`` keep the steps of each pod, ``rounds`` the results of rounds, ``traces`` create spans of bindings, and
-    ``recorder`` keeps the messages to and from the solver. ``leadership`` says whether this process may write; None: no
-    other bridge stands by.
+    ``stories`` keep the steps of each pod; ``rounds`` keep the results of rounds; ``traces`` create spans of
+    bindings; ``recorder`` keeps the messages to and from the solver. ``leadership`` says whether this process may
+    write; None if no other bridge stands by.
     """
 
     environment: Environment
@@ -133,7 +133,7 @@ class Bridge:
         )
 
     def _new_session(self, recorder: StreamRecorder | None) -> Session:
-        """Create the session with the solver. It connects once this process leads."""
+        """Create the session with the solver. The session connects once this process leads."""
         options, environment = self._options, self._environment
         return Session(
             options.firmament,
@@ -235,8 +235,8 @@ class Bridge:
 
         Raises the error of any part that fails.
 
-        If the solver needs other data, finishes the work under way and raises ``NeedsChangedError``. If the API server
-        has returned to an older state, raises ``RewoundError`` at once.
+        If the solver needs other data, the function finishes the work under way and raises ``NeedsChangedError``. If
+        the API server has returned to an older state, raises ``RewoundError`` at once.
         """
         session = asyncio.create_task(self._session.run(), name="session")
         parts = [
@@ -276,7 +276,7 @@ class Bridge:
             self._on_changed()
 
     async def _stand_by(self) -> None:
-        """Wait until this process leads, then carry out what its state asks for."""
+        """Wait until this process leads, then carry out the actions for which its state asks."""
         await self._leadership.wait_elected()
         self._on_changed()
         await asyncio.Event().wait()
@@ -284,8 +284,8 @@ class Bridge:
     async def _drain(self, session: asyncio.Task[None], *, leaves: bool) -> None:
         """Finish and report bindings in flight, and carry out waiting writes, each within its time limit.
 
-        If the bridge ``leaves``, it gives up leadership only after that: without the Lease it may write nothing, not
-        even an event.
+        If the bridge ``leaves``, it gives up leadership only after its writes: without the Lease it may write
+        nothing, not even an event.
         """
         self._draining = True
         # Bindings that have not been posted are dropped: the next leader begins with a new round.

@@ -43,16 +43,16 @@ T = TypeVar("T", bound=KubeStruct)
 class BridgeState(Stores):
     """All stores of a bridge; passes each watch event, round and outcome to the stores that it changes.
 
-    This scheduler places the pods whose ``spec.schedulerName`` is among the names in ``configuration`` ("*": all pods).
-    Pods of other schedulers only count on the nodes that they are bound to. ``needs``: the facts that the solver's
-    models use, in the words of ``Welcome``; pods that differ in them get different classes. ``clock`` is monotonic.
-    ``quarantine`` sets aside an object whose handling fails. ``stories`` records each step of each pod. Not
-    thread-safe.
+    This scheduler places the pods whose ``spec.schedulerName`` is among the names in ``configuration`` ("*": all
+    pods). Pods of other schedulers count only as use of the nodes that they are bound to. ``needs``: the facts that
+    the solver's models use, in the words of ``Welcome``; pods that differ in them get different classes. ``clock`` is
+    monotonic. ``quarantine`` sets aside an object whose handling fails. ``stories`` records each step of each pod.
+    Not thread-safe.
 
-    ``handlers`` has, by kind, the function to call with changed objects; those for nodes and pods are also attributes.
-    The binder calls ``refusal`` before it binds, and ``eviction_ended`` with the result of an eviction.
-    ``claim_refused`` notes that the write which begins the binding of a claim has failed for good; with an empty
-    reason, that it has succeeded.
+    ``handlers`` has, by kind, the function to call with changed objects; those for nodes and pods are also
+    attributes. The binder calls ``refusal`` before it binds, and ``eviction_ended`` with the result of an eviction.
+    ``claim_refused`` records that the write which begins the binding of a claim has failed for good; with an empty
+    reason, that the write has succeeded.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class BridgeState(Stores):
         self.custom_resources = self._custom_resources()
         """Custom resources to watch for ``custom_records``, because some overlay reads them."""
         self.event_stream = EventStream(self)
-        """The same events as from ``snapshot`` and ``take_events``, one by one."""
+        """``event_stream`` yields the same events as ``snapshot`` and ``take_events``, one by one."""
         self.queue_news = QueueNews(self, self.queues, clock, wall) if self.queues is not None else None
         """Reports of the state of queues; None if no queues are read."""
         self._pods = WatchedPods(frozenset(configuration.scheduler_names), self, clock)
@@ -142,7 +142,7 @@ class BridgeState(Stores):
     ) -> Callable[[Sequence[Change[T]]], None]:
         """Return a function that passes changes to ``take``, then translates the pods again that are affected.
 
-        These are the pods that request resources which devices provide.
+        Affected pods are those that request resources which devices provide.
         """
 
         def take_changes(changes: Sequence[Change[T]]) -> None:
@@ -156,7 +156,7 @@ class BridgeState(Stores):
     def _queue_taker(self, kind: WatchedKind) -> Callable[[Sequence[Change[Any]]], None]:
         """Return the function to call with changed queues of a kind.
 
-        It ignores them if no source of queues is configured.
+        The function ignores the changes if no source of queues is configured.
         """
         if self.queues is None or not self.queues.reads(kind):
             return lambda _: None
@@ -261,7 +261,7 @@ class BridgeState(Stores):
             return self.resumptions is not None
         if (
             kind is kinds.SERVICE
-        ):  # known before pods, so that no pod is sent again because a Service spreads it
+        ):  # These kinds are known before pods, so that no pod is sent again because a Service spreads it.
             return self._services_matter
         return kind is not kinds.DAEMON_SET or self.classes.visibility.daemons
 

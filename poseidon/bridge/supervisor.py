@@ -26,7 +26,7 @@ STANDBY_SECONDS = 60.0
 _PAUSE = 1.0
 """Longest pause in seconds before the bridge reads the cluster again after the API server went back in time.
 
-All clients read the cluster again at that moment, so each waits for a random part of the pause.
+All clients read the cluster again at that moment, so each client waits for a random part of the pause.
 """
 
 
@@ -34,9 +34,9 @@ class Supervisor:
     """The loop that runs one bridge after another, and asks the solver for its needs before each.
 
     The solver's needs may change later: after an upgrade, with a new configuration, or because it did not answer at
-    first. The solver then gets no snapshot. Instead the bridge ends as on SIGTERM: it finishes the bindings under way,
-    and the next bridge reads the cluster anew. A standby asks for the needs from time to time, so that it need not
-    start anew when it takes over. ``observer`` is a cluster name that no driver uses.
+    first. The solver then gets no snapshot. Instead, the bridge ends as on SIGTERM: it finishes the bindings under
+    way, and the next bridge reads the cluster anew. A standby asks the solver for its needs from time to time, so
+    that it need not start anew when it takes over. ``observer`` is a cluster name that no driver uses.
     """
 
     def __init__(
@@ -56,7 +56,10 @@ class Supervisor:
         self._ask_seconds = ask_seconds
         self._standby_seconds = standby_seconds
         self.registry = CollectorRegistry()
-        """The metrics of the present bridge. They begin at zero with each bridge, as in a new process."""
+        """The metrics of the present bridge.
+
+        Each bridge has metrics of its own, which begin at zero, as in a new process.
+        """
 
     def explain_unready(self) -> str:
         """Return what is missing before pods can be placed, or before standing by; "" for nothing.
@@ -79,7 +82,8 @@ class Supervisor:
         try:
             await asyncio.wait({leading, bridging}, return_when=asyncio.FIRST_COMPLETED)
             if leading.done():
-                leading.result()  # If leadership is lost, this raises, and no work is finished.
+                # If leadership is lost, the call raises an exception, and no work is finished.
+                leading.result()
             await bridging
         finally:
             for each in (leading, bridging):
@@ -116,7 +120,7 @@ class Supervisor:
             await asyncio.wait({running, changing}, return_when=asyncio.FIRST_COMPLETED)
             if running.done():
                 return running.result()
-            raise NeedsChangedError(changing.result())  # a standby has no work under way
+            raise NeedsChangedError(changing.result())  # A standby has no work under way.
         finally:
             for each in (running, changing):
                 each.cancel()

@@ -63,7 +63,7 @@ class WatchedPods:
     def offer(self, uid: str) -> None:
         """Send a pod to the solver although something keeps it from being placed, so that the solver can explain it.
 
-        What its claims wait for then counts as a fault of the pod, because of which the pod fits no node.
+        If the pod's claims wait for something, this counts as a fault of the pod, because of which it fits no node.
         """
         stores = self._stores
         record = stores.tasks.get(uid)
@@ -111,7 +111,7 @@ class WatchedPods:
         self._settle()
 
     def take_again(self, pods: Sequence[tuple[str, Pod]]) -> None:
-        """Translate these pods, given with their uids, again, because objects that affect them have changed."""
+        """Translate these pods, given with their uids, again, because objects that affect the pods have changed."""
         self._take_again(pods)
         self._settle()
 
@@ -133,7 +133,7 @@ class WatchedPods:
             self._stores.gangs.apply()
 
     def _update_pod(self, uid: str, pod: Pod) -> None:
-        """Update a pod. If that fails, the pod stays pending; if it has a node, it still uses capacity there."""
+        """Update a pod. If that fails, the pod stays pending; a pod with a node still uses capacity there."""
         stores = self._stores
         try:
             self._apply_change(uid, pod)
@@ -183,8 +183,8 @@ class WatchedPods:
         schedulable = ours and disposition is Disposition.PENDING
         placed = disposition is Disposition.BOUND or (known is not None and bool(known.place))
         if disposition is Disposition.FINISHED or not (placed or schedulable):
-            # The pod is not for this scheduler, or must not be placed now. A pod that is being bound stays until the
-            # outcome of its binding is known.
+            # The pod is not for this scheduler, or must not be placed now. A pod that is being bound remains known
+            # until the outcome of its binding is known.
             if disposition is Disposition.FINISHED:
                 self._note_finished(uid, pod, known, ours=ours)
             self._note_ended(uid, pod)
@@ -248,7 +248,7 @@ class WatchedPods:
                 self._without_owners.pop(uid, None)
             given = stores.queues.find_given(quota)
             task = replace(task, traits=stores.classes.set_queue(task.traits, quota, given))
-        # The bridge decides nothing about pods of other schedulers, so their jobs do not matter.
+        # The bridge decides nothing about pods of other schedulers, so the jobs of such pods do not matter.
         return task if ours else replace(task, job="")
 
     def _add_claims(
@@ -256,8 +256,8 @@ class WatchedPods:
     ) -> tuple[Task, Resolution | None, DeviceResolution | None]:
         """Return the task with the needs of its claims, and the resolutions of its claims of volumes and of devices.
 
-        A resolution is None if the pod has no such claims. ``asked`` are the extended resources that the pod requests
-        and devices provide; None without extended resources.
+        The resolution is None for a kind of claims that the pod does not have. ``asked`` are the extended resources
+        that the pod requests and devices provide; None without extended resources.
         """
         stores = self._stores
         on_volumes, on_devices = None, None
@@ -299,7 +299,7 @@ class WatchedPods:
         return task
 
     def release_kept_place(self, uid: str) -> None:
-        """Relax the node of a pod that found no place: from the node kept for it to its old node, then to any node."""
+        """Give up the node of a pod that found no place: the node kept for it, then its old node, then any node."""
         places = self._stores.kept_places
         if places is None or not places.release(uid):
             return
@@ -339,7 +339,8 @@ class WatchedPods:
         jobs, job_id = self._stores.jobs, record.task.job
         if not job_id:
             return
-        # Changes of groups are applied after all pods of a batch. So a group's job is described once, not for each pod.
+        # All pods of a batch are handled before changes of groups are applied. A group's job is thus described once,
+        # not for each pod.
         if jobs.join_known(job_id):
             return
         groups = self._stores.groups
@@ -369,7 +370,7 @@ class WatchedPods:
         self._stores.nominations.foreign(uid, None)
 
     def _note_ended(self, uid: str, pod: Pod | None = None) -> None:
-        if (known := self._stores.tasks.get(uid)) is not None:  # before its group is forgotten
+        if (known := self._stores.tasks.get(uid)) is not None:  # before the pod's group is forgotten
             self._stores.restart_rooms.note_departure(known, pod)
         record = self._stores.tasks.remove(uid)
         self._unranked.pop(uid, None)
@@ -392,7 +393,7 @@ class WatchedPods:
 
 
 def _read_reported_reason(pod: Pod) -> str:
-    """Return why a pod is unschedulable by its own condition, so that a restarted bridge does not repeat that."""
+    """Return why a pod is unschedulable by its own condition, so that a restarted bridge does not repeat it."""
     condition = pod.condition("PodScheduled")
     if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
         return ""

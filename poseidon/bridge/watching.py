@@ -55,7 +55,7 @@ class Watching:
             for kind in kinds.OWNERS
         }
         if state.queues is not None and state.queues.looks_at_owners:
-            # A pod whose owner is not known yet would count as a pod in no queue.
+            # If a pod's owner is not known yet, the pod would count as a pod in no queue.
             state.queues.follows_owners = True
             self._before_pods += [reflector for kind, (_, reflector) in self._scaled.items() if kind != "Job"]
             self._scaled = {}
@@ -107,12 +107,12 @@ class Watching:
         for wanted, reflector in self._scaled.values():
             yield "owners of gangs", _once(wanted, reflector)
         yield "pods", self._pods.run(self._before_pods)
-        # Measurements of a pod are useful only once the pod is known.
+        # Measurements of a pod are useful only once the bridge knows the pod.
         known = self._nodes, self._pods
         yield "utilisation", _run_after(known, self._utilisation)
-        if self._network is not None:  # an application's status counts its pods
+        if self._network is not None:  # The status of an application counts the application's pods.
             yield "applications", _run_after(known, self._network)
-        for each in self._custom:  # an object's figures may name the pods that they include
+        for each in self._custom:  # The figures of an object may name the pods that they include.
             yield "custom resource", each.run([self._pods])
 
     def _follow(
@@ -124,7 +124,7 @@ class Watching:
 
 
 async def _run_after(known: Iterable[Reflector[Any]], part: Utilisation | NetworkController) -> None:
-    """Run a part once the collections that it needs have been listed."""
+    """Run a part of the bridge once the collections that it needs have been listed."""
     for each in known:
         await each.wait_synced()
     await part.run()

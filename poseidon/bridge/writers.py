@@ -137,7 +137,7 @@ class Writers:
         }
 
     def dispatch(self, actions: Iterable[Action]) -> None:
-        """Queue actions. If an action cannot be queued, the other actions are queued nevertheless."""
+        """Queue actions. If an action cannot be queued, the remaining actions are queued nevertheless."""
         for action in actions:
             try:
                 if self._dry_run:
@@ -174,7 +174,7 @@ class Writers:
     def _bind(self, action: Bind) -> None:
         pod, node, complained = action
         _log.debug("binding pod=%s node=%s", pod, node)
-        if complained:  # An unwritten message about a failure would contradict the binding.
+        if complained:  # A message about a failure that is still unwritten would contradict the binding.
             self._conditions.withdraw(pod.uid)
             self._events.withdraw_failure(pod.uid)
         self.binder.submit(BindRequest(pod.uid, pod.namespace, pod.name, node))
@@ -206,7 +206,7 @@ class Writers:
             self._state.binding_ended(outcome)
             if self._traces is not None:
                 self._traces.binding_ended(outcome)
-        # The state is updated at once, because the check of the next binding depends on it.
+        # The bridge's state is updated at once, because the check of the next binding depends on it.
         self._ended.set()
 
     async def _follow_up(self) -> None:

@@ -1,8 +1,9 @@
 """Sets aside single objects whose handling raised an exception, so that all others are handled.
 
-Anybody with access may write an object that makes its handling fail, perhaps on purpose, and the object is still there
-after a restart. So each change of an object, and each action about one, runs under this module's control. If it raises,
-the object is set aside, counted by kind, and logged once. Its next change is tried again.
+Anybody with access may write an object that makes its handling fail, perhaps on purpose, and the object is still
+there after a restart. Each change of an object, and each action about an object, therefore runs under this module's
+control. If the change or action raises an exception, the object is set aside, counted by kind, and logged once. The
+object is tried again when it changes.
 """
 
 from __future__ import annotations
@@ -78,9 +79,9 @@ class Quarantine:
     def deliver(
         self, kind: str, take: Callable[[Sequence[Change[T]]], None], changes: Sequence[Change[T]]
     ) -> None:
-        """Pass changes to ``take``: all at once, or one by one if that fails, to set aside only faulty objects.
+        """Pass changes to ``take``: all at once or, if that fails, one by one, to set aside only faulty objects.
 
-        So ``take`` may get a change twice, even if it has already handled part of it.
+        ``take`` may therefore get a change twice, even if it has already handled part of the change.
         """
         try:
             take(changes)
@@ -102,7 +103,7 @@ class Quarantine:
         parts = (metadata.namespace, metadata.name) if metadata is not None else ()
         self.set_aside(kind, change.uid, error, name="/".join(part for part in parts if part))
         if found is None:
-            # A deleted object will not change any more.
+            # A deleted object will not change any more, so it is not kept.
             self.release(kind, change.uid)
 
 

@@ -1,7 +1,8 @@
 """Detects an API server that came back with an older state, for example restored from a backup.
 
 Resource versions only grow. A list or an object with a smaller version than before proves that the server has lost
-changes. A watch would not show this: if it starts from a version that does not exist yet, it is silent.
+changes. A watch would not show such a return: if the watch starts from a version that does not exist yet, it is
+silent.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class AnnounceUnschedulable(NamedTuple):
     """Write event and condition about a pod that stays pending.
 
     ``was_unschedulable``: the pod's condition already says that it is unschedulable; only the message is new.
-    ``undecided``: no solver has looked at the pod, so autoscalers must not add nodes for it.
+    ``undecided``: whether no solver has looked at the pod yet; autoscalers must not add nodes for such a pod.
     """
 
     pod: PodRef

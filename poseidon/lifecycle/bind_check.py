@@ -1,8 +1,8 @@
 """Checks, right before a binding is posted, whether the node may still take the pod.
 
 The solver decides with a snapshot of the cluster, and some time passes until the binding is posted. Meanwhile other
-schedulers bind pods, and people cordon nodes. The API server does not check this: it accepts a binding that no longer
-fits, and the kubelet then fails the pod.
+schedulers bind pods, and people cordon nodes. The API server does not check whether a pod fits: it accepts a binding
+that no longer fits, and the kubelet then fails the pod.
 """
 
 from __future__ import annotations
@@ -91,11 +91,13 @@ class BindCheck:
         absent: Callable[[], Absent] = _nobody,
         shared: Callable[[], Mapping[str, int]] = dict,
     ) -> str:
-        """Return why a pod of the class, already counted on the node, must not be bound to it; "" if it may.
+        """Return why a pod of the class, already counted on the node, must not be bound to it.
 
-        The pod must fit beside the pods that are there now, and later beside the pods that wait for victims to leave,
-        because these pods keep their capacity. ``absent`` is called only if the counted pods do not all fit together.
-        ``shared`` are amounts of the pod that other pods on the node use already.
+        "" if the pod may be bound.
+
+        The pod must fit beside the pods that are on the node now. Later it must also fit beside the pods that wait
+        for victims to leave, because these pods keep their capacity. ``absent`` is called only if the counted pods do
+        not all fit together. ``shared`` are amounts of the pod that other pods on the node use already.
         """
         machine = self._machines.get(node)
         if machine is None:
@@ -171,8 +173,8 @@ def _offer(machine: pb.Machine) -> _Offer:
 class Requested:
     """Sums of the pods' requests by node, updated pod by pod.
 
-    Every pod counts on at most one node. Its counted amounts are remembered, so calls may come in any order and be
-    repeated: the sums always equal those of a recount.
+    Every pod counts on at most one node. The counted amounts of each pod are remembered, so calls may come in any
+    order and be repeated: the sums always equal those of a recount.
     """
 
     def __init__(self) -> None:
@@ -198,7 +200,7 @@ class Requested:
             used[resource] = used.get(resource, 0) + amount
 
     def drop(self, uid: str) -> None:
-        """Stop counting a pod's requests on its node, if it is on one."""
+        """Stop counting the requests of a pod that is counted on a node."""
         before = self._charged.pop(uid, None)
         if before is None:
             return

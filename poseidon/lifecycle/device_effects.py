@@ -42,7 +42,10 @@ class DeviceEffects:
     quarantine: Quarantine
     """Keeps objects that could not be handled."""
     in_use: bool = field(default=False, init=False)
-    """Whether any pod has used claims of devices. Until then, changes of pods and bindings need no work here."""
+    """Whether any pod has used claims of devices.
+
+    Until some pod uses devices, changes of pods and bindings need no work in this module.
+    """
 
     def add_claim_needs(
         self, claims: tuple[PodDeviceClaim, ...], task: Task, place: str

@@ -33,8 +33,8 @@ MESSAGE = "no node chosen: the solver has not answered for a while; the pod is p
 def reasons_of(message: str) -> str:
     """Return the sorted reasons of a message in kube-scheduler's form, without counts; any other message unchanged.
 
-    kube-scheduler sorts reasons as text that begins with the count, so their order may change with the counts. Text
-    after the list, such as the names of other pods, is left out like counts.
+    kube-scheduler sorts reasons as text that begins with the count, so the order of reasons may change with the
+    counts. Text after the list, such as the names of other pods, is left out like counts.
     """
     grammar = _GRAMMAR.match(message)
     if grammar is None:
@@ -102,7 +102,7 @@ class PendingReasons:
             message = self._later.get(uid)
             record = self._tasks.get(uid)
             if message is None or record is None or record.place or not record.message:
-                # The pod is bound or gone, or another message has been reported since.
+                # The message is out of date: the pod is bound or gone, or another message has been reported since.
                 self._later.pop(uid, None)
             elif record.announced_at + self._counts_seconds > now:
                 heapq.heappush(self._due, (record.announced_at + self._counts_seconds, uid))
@@ -112,8 +112,8 @@ class PendingReasons:
     def note_solver(self, *, solver_answers: bool) -> None:
         """Record whether a solver answers at present. Call it about every second.
 
-        During an outage each waiting pod gets one message about it, which stays until a solver reports another reason.
-        A pod that a solver found unschedulable before still counts as unschedulable.
+        During an outage, each waiting pod gets one message about the outage, which stays until a solver reports
+        another reason. A pod that a solver found unschedulable before still counts as unschedulable.
         """
         now = self._clock()
         if solver_answers:

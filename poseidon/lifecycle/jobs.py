@@ -41,7 +41,10 @@ class Jobs:
         return True
 
     def replace(self, job: pb.Job) -> None:
-        """Replace the description of a job that has members. The solver gets the new one if it knows the job."""
+        """Replace the description of a job that has members.
+
+        The solver gets the new job if it knows the job already.
+        """
         entry = self._entries.get(job.id)
         if entry is None or entry.job == job:
             return
@@ -50,7 +53,7 @@ class Jobs:
             self.changed[job.id] = None
 
     def leave(self, job_id: str) -> None:
-        """Count one member less. The job ends with its last member."""
+        """Count one member of a job less. The job ends with its last member."""
         entry = self._entries.get(job_id)
         if entry is None:
             return
@@ -78,7 +81,8 @@ class Jobs:
     def set_been_whole(self, job_id: str, was_whole: bool) -> None:
         """Set whether enough members of a gang were once bound at the same time, for solvers that start later.
 
-        Otherwise such a solver would mistake a gang that has lost a pod for a gang that was never complete.
+        Without this, a solver that starts later would mistake a gang that has lost a pod for a gang that was never
+        complete.
         """
         if was_whole and job_id in self._entries:
             self._been_whole.add(job_id)

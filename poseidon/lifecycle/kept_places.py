@@ -1,17 +1,17 @@
 """Reserves capacity on nodes for certain pods, by sending records to the solver.
 
-These are three kinds of pods: pods of this scheduler for which victims leave, so that a new solver knows about them;
-nominated pods of other schedulers; and replacements of pods that are being moved. A program that moves a pod announces
-this by annotations (``poseidon.pods.move_annotations``), and then evicts the pod. The next pod of the same controller
-with the same spec is its replacement: for one round it may go only to the announced node. If the replacement gets no
-place on that node, it may go to the old node of the moved pod, where capacity is reserved, too. After that, it is
-placed like any other pod. Only the annotations are stored: after a restart, capacity is reserved only for moved pods
-that still exist.
+Three kinds of pods get reservations: pods of this scheduler for which victims leave, so that a new solver knows about
+them; nominated pods of other schedulers; and replacements of pods that are being moved. A program that moves a pod
+announces this by annotations (``poseidon.pods.move_annotations``), and then evicts the pod. The next pod of the same
+controller with the same spec is its replacement: for one round it may go only to the announced node. If the
+replacement gets no place on that node, it may go to the old node of the moved pod, where capacity is reserved, too.
+After that, the replacement is placed like any other pod. Only the annotations are stored: after a restart, capacity
+is reserved only for moved pods that still exist.
 
 Anybody who may annotate pods can reserve capacity in this way, so reservations are limited. A reservation ends after
-its time, even if the annotations are updated, and the same pod gets another one only after as long a pause. If no
-replacement comes, the same pause applies to all pods of the namespace on that node, so that new pods cannot prolong a
-reservation. If all reservations are in use, namespaces get equal shares of them.
+its time, even if the annotations are updated; the same pod gets another reservation only after a pause of the same
+length. If no replacement comes, the same pause applies to all pods of the namespace on that node, so that new pods
+cannot prolong a reservation. If all reservations are in use, namespaces get equal shares of them.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _LONGEST = 600.0
 class Nominations:
     """The records of nominated pods in ``records``, each kept until the pod is bound or loses its place.
 
-    ``nominated`` are the uids of nominated pods of this scheduler. Such a pod stays there until ``end``, even if it
-    gets another node, because victims have left for it.
+    ``nominated`` are the uids of nominated pods of this scheduler. The reservation stays on that node until ``end``,
+    even if the pod gets another node, because victims have left for it.
     """
 
     def __init__(self, records: CustomRecords) -> None:
@@ -126,7 +126,8 @@ class _Kept(Struct):
 class _OldPlace(Struct):
     """The reservation of a moved pod's old node.
 
-    ``content`` is its record, ``until`` its end, and ``kept`` whether it is in force now.
+    ``content`` is the content of its record, ``until`` the time when it ends, and ``kept`` whether it is in force
+    now.
     """
 
     node: str
@@ -138,7 +139,8 @@ class _OldPlace(Struct):
 class _Meant(Struct):
     """The only node that a replacement may use at present ("": any), and the uid of the pod that it replaces.
 
-    ``back``: a round found no place on the reserved node, so the replacement goes to the old node of the moved pod.
+    ``back``: whether the replacement goes to the old node of the moved pod, because a round found no place on the
+    reserved node.
     """
 
     node: str
@@ -151,8 +153,8 @@ class KeptPlaces:
 
     ``wall`` returns seconds since the epoch; ``records`` get the reservations.
 
-    Outcomes of reservations: ``taken`` by the replacement; ``refused``, if a round found no place there; ``expired``
-    before a replacement came. A refused replacement may have ``returned`` to the old node.
+    Outcomes of reservations: ``taken`` by the replacement; ``refused``, if a round found no place on the reserved
+    node; ``expired`` before a replacement came. A refused replacement may have ``returned`` to the old node.
     """
 
     def __init__(self, options: MoveOptions, records: CustomRecords, wall: Callable[[], float]) -> None:
@@ -194,7 +196,8 @@ class KeptPlaces:
             self._keep(pod, _Kept(task, namespace, node, now, until))
         else:
             known.until = until
-        # ReplicaSets and Jobs do not wait until a pod that is being deleted has ended.
+        # A replacement may exist already: ReplicaSets and Jobs do not wait until a pod that is being deleted has
+        # ended.
         if task.uid in self._kept:
             self._kept[task.uid].going |= pod.metadata.deletion_timestamp is not None
 
@@ -214,7 +217,10 @@ class KeptPlaces:
         return kept.node
 
     def note_gone(self, uid: str) -> None:
-        """Record that a pod has been deleted. If it was being moved, its replacement may take the reserved place."""
+        """Record that a pod has been deleted.
+
+        If the pod was being moved, its replacement may take the reserved place.
+        """
         meant = self._replacements.pop(uid, None)
         if meant is not None:
             self._end_old(meant.moved)
@@ -231,7 +237,7 @@ class KeptPlaces:
     def release(self, uid: str) -> bool:
         """Record that a round found no place for a pod; return whether the pod was limited to a reserved node.
 
-        The pod may then go to the old node, if that is still reserved for it, and after that to any node.
+        The pod may then go to its old node, if that node is still reserved for it, and after that to any node.
         """
         meant = self._replacements.get(uid)
         if meant is None or not meant.node:
@@ -275,16 +281,18 @@ class KeptPlaces:
         return began + _LONGEST
 
     def _latest_there(self, namespace: str, node: str, now: float) -> float:
-        """Return until when a namespace may have reservations on a node: until its oldest one there ends."""
+        """Return until when a namespace may have reservations on a node: until its oldest reservation there ends."""
         kept = self._kept.values()
         oldest = min((it.since for it in kept if (it.namespace, it.node) == (namespace, node)), default=now)
         return oldest + _LONGEST
 
     def _has_share(self, namespace: str) -> bool:
-        """Return whether a namespace may have one more reservation; the namespace with the most may lose one for it.
+        """Return whether a namespace may have one more reservation.
 
-        That happens only if all reservations are in use, and if the largest namespace keeps at least as many as this
-        one then has. The latest reservation whose pod is not leaving yet goes first.
+        If so, the namespace with the most may have to give up one.
+
+        A reservation is taken away only if all reservations are in use, and if the largest namespace keeps at least
+        as many as the asking one then has. The latest reservation whose pod is not leaving yet goes first.
         """
         if len(self._kept) < self._options.most:
             return True
@@ -305,7 +313,10 @@ class KeptPlaces:
         self._old[task.uid] = _OldPlace(here, room_record(pod, here, task.priority), kept.until)
 
     def _end_unused(self, uid: str, now: float) -> None:
-        """End an unused reservation. Its namespace gets no other one on that node for as long as this one lasted."""
+        """End an unused reservation.
+
+        After that, the namespace gets no reservation on the node for as long as this one lasted.
+        """
         kept = self._kept.get(uid)
         if kept is None:
             return

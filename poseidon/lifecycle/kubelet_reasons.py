@@ -16,11 +16,11 @@ _CURABLE = frozenset(
         "node(s) had taints that the pod didn't tolerate",
     }
 )
-"""Other reasons for which another node may accept the pod.
+"""Further reasons for which another node may accept the pod.
 
-Kubelets give them at admission (see their ``pkg/kubelet/lifecycle`` and ``pkg/kubelet/cm/topologymanager``). Two kinds
-of reasons are left out: those that hold on every node, such as an unsupported feature, and evictions, because an
-evicted pod has run.
+Kubelets state these reasons when they admit pods (see their ``pkg/kubelet/lifecycle`` and
+``pkg/kubelet/cm/topologymanager``). The list leaves out two kinds of reasons: those that hold on every node, such as
+an unsupported feature, and evictions, because an evicted pod has run.
 """
 
 

@@ -1,4 +1,4 @@
-"""Binds each placed pod once its victims have left, and its claims and the pods that it depends on are bound."""
+"""Binds each placed pod once its victims have left, and the claims and pods on which it depends are bound."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Dependencies:
         return uid in self._unmet
 
     def drop(self, uid: str) -> None:
-        """Remove a held task, so that it will not be released."""
+        """Remove a task that waits for its binding, so that the binding will not be released."""
         self._unmet.pop(uid, None)
 
     def note_met(self, uid: str) -> list[str]:
@@ -54,7 +54,7 @@ class Dependencies:
         return released
 
     def note_failed(self, uid: str) -> list[str]:
-        """Record that a task was not bound; return the tasks that were held for it, and hold them no longer."""
+        """Record that a task was not bound; return the tasks whose bindings waited for it, which wait no longer."""
         lost = []
         for dependent in self._dependents.pop(uid, ()):
             if uid in self._unmet.get(dependent, ()):
@@ -69,8 +69,8 @@ class PendingBindings:
 
     If victims must leave the node, the pod is bound once they are deleted. If the pod depends on other pods, it is
     bound after them. The pod's claims are bound before the pod. While victims leave or claims are bound, the pod's
-    status names the node, as with kube-scheduler (KEP-5278). So no autoscaler removes the node as unused, and the pod
-    keeps its place if it has to be bound again.
+    status names the node, as with kube-scheduler (KEP-5278). No autoscaler therefore removes the node as unused, and
+    the pod keeps its place if it has to be bound again.
     """
 
     tasks: PodRecords
@@ -95,8 +95,8 @@ class PendingBindings:
     def absent(self, record: PodRecord) -> Absent:
         """Return the pods that are counted on a pod's node but do not use it now, or when the pod arrives.
 
-        A leaving pod uses its capacity until it is deleted; a pod that waits for that uses it only afterwards. Waiting
-        pods of lower priority give way to this pod.
+        A leaving pod uses its capacity until it is deleted; a pod that waits until then uses its capacity only
+        afterwards. The capacity of waiting pods of lower priority counts as free for this pod.
         """
         now, later = [], []
         for other in self.tasks.on_node(record.binding):
@@ -124,7 +124,7 @@ class PendingBindings:
         self._bind_after(record, [leader for leader in leaders if self._is_unsettled(leader)])
 
     def take_back(self, record: PodRecord) -> None:
-        """Give up the place of a pod that waits for others to leave, because the solver has placed it anew."""
+        """Give up the place of a pod that waits for victims to leave, because the solver has placed the pod anew."""
         self.dependencies.drop(record.task.uid)
         self.nominate(record, "")
         self.tasks.move(record, Event.GIVEN_UP)
@@ -235,7 +235,7 @@ class PendingBindings:
         self._reports.clear()
 
     def confirm(self, record: PodRecord) -> None:
-        """Tell the solver that a placement has succeeded, and remember that it was told."""
+        """Tell the solver that a placement has succeeded, and record that the solver has been told."""
         uid = record.task.uid
         if uid in self.nominations.nominated:
             self.nominations.end(uid)
@@ -286,7 +286,7 @@ class PendingBindings:
         )
 
     def stop_waiting(self, record: PodRecord) -> None:
-        """End the nomination of a pod that has lost its place, so that no victim's capacity is reserved for it."""
+        """End the nomination of a pod that has lost its place, so that its victims' capacity is not reserved for it."""
         self.nominate(record, "")
         self.nominations.end(record.task.uid)
 

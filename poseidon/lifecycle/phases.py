@@ -27,7 +27,7 @@ class Phase(Enum):
 
     __hash__ = (
         object.__hash__
-    )  # each member is one object, and Enum's own hash would cost more than the rest of a step
+    )  # Each member is one object, and Enum's own hash would cost more than all other work of a step.
 
     HELD = "held"
     """Not sent to the solver: the pod waits for its group, queue, claims or priority class, or could not be handled."""
@@ -79,7 +79,7 @@ ON_NODE = frozenset({_P.BOUND, _P.EVICTING, _P.LEAVING})
 _ALL = frozenset(_P)
 
 IN_FLIGHT = UNDER_WAY | {_P.ANSWER_DUE}
-"""Phases in which a binding of this process is under way, or its answer has not come yet."""
+"""Phases in which a binding of this process is under way, or in which the answer to a binding has not come yet."""
 GOING = frozenset({_P.EVICTING, _P.LEAVING})
 """Phases in which the pod is about to leave its node."""
 
@@ -130,7 +130,7 @@ TABLE: Mapping[Event, _Row] = MappingProxyType(
             stays=ON_NODE | UNDER_WAY - {_P.BINDING},
             refused={"is not being bound": UNPLACED},
         ),
-        # If this comes before the answer, the binding may be this process's or another program's.
+        # If this event comes before the answer, the binding may be this process's or another program's.
         Event.SHOWN: _Row(
             {
                 **_all_to(UNPLACED | UNDER_WAY - {_P.BINDING}, _P.BOUND),
@@ -182,11 +182,11 @@ class SentState(NamedTuple):
     machine: str
     """The task's machine, "" while the task is pending."""
     task_class: int
-    """Number of its class."""
+    """Number of the task's class."""
     job: str
     """Id of its job."""
     priority: int
-    """Value of its PriorityClass."""
+    """Value of the task's PriorityClass."""
     initialized: float = 0.0
     """The time when the pod was initialized, in seconds since the epoch; 0: not yet, or no cost model needs it."""
     group_priority: int | None = None
@@ -194,7 +194,7 @@ class SentState(NamedTuple):
     spread: str = ""
     """Name of the group of pods that the default spread distributes over nodes, "" for none."""
     assumed: bool = False
-    """Whether its binding is under way."""
+    """Whether the binding of the task is under way."""
 
 
 class PodRecord(Struct, eq=False, gc=False):
@@ -207,39 +207,39 @@ class PodRecord(Struct, eq=False, gc=False):
     task: Task
     """The pod as a task of the protocol."""
     schedulable: bool
-    """Whether this scheduler may place it now."""
+    """Whether this scheduler may place the pod now."""
     phase: Phase = Phase.HELD
     """The pod's phase in the lifecycle."""
     node: str = ""
     """The pod's node according to the API server, "" if none."""
     binding: str = ""
-    """The node that this process binds it to, or has bound it to, "" if none."""
+    """The node to which this process binds the pod, or has bound it; "" if none."""
     sent: SentState | None = None
     """The pod's state as last sent on the present stream, None if not sent."""
     message: str = ""
     """The last reported reason why it is unschedulable, "" if none was."""
     group_wait: str = ""
-    """Why it waits for its group, "" if it does not."""
+    """Why the pod waits for its group, "" if it does not."""
     queue_wait: str = ""
-    """Why it waits for its queue, "" if it does not."""
+    """Why the pod waits for its queue, "" if it does not."""
     claims_wait: str = ""
-    """Why it waits for its claims of volumes, "" if it does not."""
+    """Why the pod waits for its claims of volumes, "" if it does not."""
     claims_refuse: str = ""
-    """Why its claims allow no node at present, although the solver knows the pod; "" if they allow one."""
+    """Why the pod's claims allow no node at present, although the solver knows the pod; "" if they allow some node."""
     devices_wait: str = ""
-    """Why it waits for its claims of devices, "" if it does not."""
+    """Why the pod waits for its claims of devices, "" if it does not."""
     priority_wait: str = ""
-    """Why it waits for its priority class, "" if it does not."""
+    """Why the pod waits for its priority class, "" if it does not."""
     fault: str = ""
-    """Why it could not be handled, "" if it could."""
+    """Why the pod could not be handled, "" if it could."""
     announced_at: float = float("-inf")
     """The time when ``message`` was reported, in seconds of the monotonic clock."""
     said_here: bool = False
     """Whether this process reported ``message``, rather than an earlier process or the leader."""
     asked_to_leave: bool = False
-    """Whether this process evicts it, or has suspended its owner, so that it is to leave its node."""
+    """Whether this process evicts the pod, or has suspended the pod's owner, so that the pod is to leave its node."""
     ran: bool = False
-    """Whether some of its containers may have run on its node."""
+    """Whether some of the pod's containers may have run on its node."""
     nominated: str = ""
     """The node in its ``status.nominatedNodeName``, as far as known."""
     announced: bool = False
@@ -287,7 +287,10 @@ class PodRecord(Struct, eq=False, gc=False):
         return self.sent is not None and not self.sent.machine
 
     def get_desired_state(self) -> SentState | None:
-        """Return the state to send to a solver that knows all machines, None if the solver should not know the pod."""
+        """Return the state of the pod to send to a solver that knows all machines.
+
+        None if the solver should not know the pod.
+        """
         place = self.place
         if not place and not self.offered:
             return None

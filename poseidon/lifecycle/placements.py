@@ -28,7 +28,10 @@ _log = logging.getLogger(__name__)
 _KINDS = pb.Delta.Kind.DESCRIPTOR.values_by_number
 
 PART_DELTAS = 250
-"""Deltas handled in one step, which takes a few milliseconds. The API server needs longer for as many bindings."""
+"""How many deltas are handled in one step, which takes a few milliseconds.
+
+The API server needs longer for as many bindings.
+"""
 
 _UNSUPPORTED = "this driver can neither move running pods nor do what it does not know"
 
@@ -112,7 +115,7 @@ class Placements:
             self.pending.take_back(record)
         if record is not None and self.machines.has_returned(machine):
             # The round may have begun before the solver learnt that the machine was removed. The solver then forgot
-            # this task, so the task is sent again.
+            # this task, so the bridge sends the task again.
             self.tasks.resync(record)
         if record is None:
             self._refuse(delta, Reason.GONE, "the pod is gone", retry=False)
@@ -123,8 +126,8 @@ class Placements:
         elif not record.offered:
             self._refuse(delta, Reason.NOT_PENDING, "the pod must not be scheduled now", retry=False)
         elif record.claims_refuse:
-            # The round began before the solver learnt that the pod's claims allow no node. The solver must try the pod
-            # again, to report why it waits.
+            # The round began before the solver learnt that the pod's claims allow no node. The solver must try the
+            # pod again, so that it reports why the pod waits.
             self._refuse(delta, Reason.NOT_PENDING, record.claims_refuse, retry=True)
         elif machine not in self.machines:
             self._refuse(delta, Reason.NO_NODE, f"node {machine} is gone", retry=True)
@@ -182,21 +185,24 @@ class Placements:
         if record.node == machine:
             self.pending.confirm(record)
         else:
-            # After this report the solver gives up its own placement; the next event states the pod's node.
+            # After this report, the solver gives up its own placement; the next event states the pod's node.
             words = f"already assigned to node {record.node}"
             self.refusals.note(Kind.BINDING, Reason.ELSEWHERE, record.task.name, words)
             self.pending.report(record.task.uid, machine, words, retry=False)
 
     def _correct_placement(self, record: PodRecord, machine: str) -> None:
-        """Keep the binding that is under way or done; if the solver chose another machine, report that."""
+        """Keep the binding that is under way or done.
+
+        If the solver chose another machine, report the binding's node.
+        """
         if machine != record.binding or not record.in_flight:
             self.tasks.resync(record)
 
     def refusal(self, uid: str, node: str) -> str:
         """Return why a binding under way must not be posted now, "" if it may be posted.
 
-        The pod is already counted on its node. A refused pod is no longer counted as soon as its outcome is noted. So
-        if several pods no longer fit together, only as many as necessary are refused.
+        The pod is already counted on its node. A refused pod is no longer counted as soon as its outcome is noted. If
+        several pods no longer fit together, only as many as necessary are therefore refused.
         """
         record = self.tasks.get(uid)
         if record is not None and not record.place:
@@ -259,7 +265,7 @@ class Placements:
         uid = outcome.request.uid
         record = self.tasks.get(uid)
         if not outcome.refusal:
-            # The pod may be deleted before the answer arrives.
+            # Pods may be deleted before the answer arrives.
             if not outcome.gone:
                 self.actions.append(AnnouncePreempted(outcome.request.pod, outcome.request.message))
             return
@@ -290,9 +296,9 @@ def kind_of(kind: int) -> str:
 
 
 def parts_of(result: pb.RoundResult, most: int = PART_DELTAS) -> Iterator[pb.RoundResult]:
-    """Yield a round in parts of at most ``most`` deltas, in order; the last part has everything else.
+    """Yield a round in parts of at most ``most`` deltas, in order; the last part also has everything that is no delta.
 
-    A round with evictions is not cut, because its evictions and placements are one decision.
+    A round with evictions is not cut into parts, because its evictions and placements are one decision.
     """
     deltas = result.deltas
     whole = len(deltas) <= most or any(delta.kind == pb.Delta.PREEMPT for delta in deltas)

@@ -23,9 +23,10 @@ _EVICTIONS = frozenset({Event.EVICTED, Event.STAYS})
 class PodRecords:
     """Pod records by uid, with the changes that the current stream has not sent yet.
 
-    The records compare the wanted state of each task with the state last sent. So any order and any repetition of
-    events gives the same messages. ``requested`` counts each task's amounts on the node where it runs or is being bound
-    to. ``volumes`` and ``devices`` are told where pods are once a pod uses claims; ``stories`` are told each step.
+    The records compare the wanted state of each task with the state last sent. The messages to the solver are
+    therefore the same for any order and any repetition of events. ``requested`` counts each task's amounts on the
+    node where it runs or is being bound to. ``volumes`` and ``devices`` learn the nodes of pods once a pod uses
+    claims; ``stories`` record each step.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class PodRecords:
         self.devices: DeviceState | None = None
         self._records: dict[str, PodRecord] = {}
         self._uids: dict[str, str] = {}
-        self._on_node: dict[str, dict[str, None]] = {}  # in order of arrival
+        self._on_node: dict[str, dict[str, None]] = {}  # each node's pods in order of arrival
         self._changed: dict[str, None] = {}
         self._removed: dict[str, None] = {}
         self._to_resync: set[str] = set()
@@ -79,8 +80,8 @@ class PodRecords:
     def move(self, record: PodRecord, event: Event, node: str = "") -> None:
         """Change a pod's phase after an event, and update all that follows from it.
 
-        ``node`` is where it is placed (``Event.PLACED``) or shown (``Event.SHOWN``). Raises ``RefusedEventError``, and
-        changes nothing, if the event cannot happen in the pod's phase.
+        ``node`` is the node on which the pod is placed (``Event.PLACED``) or shown (``Event.SHOWN``). Raises
+        ``RefusedEventError``, and changes nothing, if the event cannot happen in the pod's phase.
         """
         uid, before, place = record.task.uid, record.phase, record.node or record.binding
         phase = next_phase(before, event)
@@ -104,7 +105,7 @@ class PodRecords:
                 self.volumes.move_pod(uid, now)
             if self.devices is not None:
                 self.devices.move_pod(uid, now)
-        if now != place or event is Event.SHOWN:  # its requests may have changed with that event
+        if now != place or event is Event.SHOWN:  # The pod's requests may have changed with that event.
             self._charge(record)
         if phase is not before:
             self._stories.note(uid, event, before, phase, now)
@@ -172,11 +173,12 @@ class PodRecords:
     def forget_node(self, node: str) -> None:
         """Remove the tasks on a deleted node from the solver, which would otherwise keep them for the machine's return.
 
-        No other event would tell the solver if those tasks ended meanwhile. They are sent again if the node returns.
+        No other event would tell the solver if those tasks ended meanwhile. The tasks are sent again if the node
+        returns.
         """
         for uid in self._on_node.get(node, ()):
             record = self._records[uid]
-            # With machine "": it was sent as pending, and the solver has assumed it on the machine.
+            # With machine "", the task was sent as pending, and the solver has assumed it on the machine.
             if record.sent is not None and record.sent.machine in ("", node):
                 self._removed[uid] = None
                 record.sent = None
@@ -219,8 +221,8 @@ class PodRecords:
     def take_updates(self) -> tuple[list[str], list[tuple[Task, str, bool]], list[Task]]:
         """Return the changes to send to the solver since the last call: removed, placed and pending tasks.
 
-        The solver must remove the first, given by uid, before it gets the others. A placed task comes with its machine,
-        and with whether its binding is still under way.
+        The solver must remove the first tasks, given by uid, before it gets the others. A placed task comes with its
+        machine, and with whether its binding is still under way.
         """
         removed = list(self._removed)
         waiting: list[Task] = []

@@ -28,17 +28,17 @@ class Kind(StrEnum):
 class Reason(StrEnum):
     """Why a delta is not carried out."""
 
-    GONE = "gone"  # there is no such pod, or this scheduler can neither place nor evict it
-    ELSEWHERE = "elsewhere"  # the pod has another node
+    GONE = "gone"  # the pod does not exist, or this scheduler can neither place nor evict it
+    ELSEWHERE = "elsewhere"  # the pod is on another node
     NOT_PENDING = "not_pending"  # the pod must not be scheduled now
-    NO_NODE = "no_node"  # there is no such node
+    NO_NODE = "no_node"  # the node does not exist
     UNFIT = "unfit"  # the pod does not fit the node any more
     BEING_BOUND = "being_bound"  # the pod to be evicted is being bound
-    NO_REASON = "no_reason"  # no pod needs the victim's place, and its gang has not failed
+    NO_REASON = "no_reason"  # no pod needs the victim's place, and the victim's gang has not failed
     NOT_LOWER = "not_lower"  # the victim is not less important than the pod that needs its place
     IN_VAIN = "in_vain"  # the pod that needs the victim's place cannot come
     RATE = "rate"  # too many pods have been evicted lately
-    UNSUPPORTED = "unsupported"  # the bridge cannot do this
+    UNSUPPORTED = "unsupported"  # the bridge cannot carry out such a delta
 
 
 _SUSPICIOUS = frozenset({Reason.NO_REASON, Reason.NOT_LOWER, Reason.UNSUPPORTED})
@@ -81,7 +81,7 @@ class Distrust:
         self._rounds: deque[float] = deque()
 
     def suspect(self) -> bool:
-        """Record a suspicious round; return whether there were ``ROUNDS`` within ``SECONDS``."""
+        """Record a suspicious round; return whether ``ROUNDS`` such rounds came within ``SECONDS``."""
         now = self._clock()
         self._rounds.append(now)
         while self._rounds[0] <= now - SECONDS:

@@ -2,7 +2,8 @@
 
 A refused pod is Failed for good. ReplicaSets, ReplicationControllers and Jobs create another pod and leave the failed
 one behind; StatefulSets and DaemonSets delete the failed pod and create it again. A pod without a controller would be
-lost. So, if configured, this module creates it again under its name, unless one of its containers may have run.
+lost. If configured, this module therefore creates the pod again under its name, unless one of its containers may have
+run.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LEAVING_BEHIND = frozenset({"ReplicaSet", "ReplicationController", "Job"})
 _FIRST_DELAY, _LAST_DELAY = 1.0, 300.0
 """Seconds until a pod is created again for the first time, and the longest pause.
 
-Each pause is twice the one before.
+Each pause is twice the pause before.
 """
 _LONGEST_COUNT = 9
 _MOST_COUNTED = 10**_LONGEST_COUNT

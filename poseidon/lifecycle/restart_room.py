@@ -1,16 +1,16 @@
 """Keeps the room (capacity) of pods of a restarting group on their nodes, by records for the solver.
 
 A group that restarts comes back as new pods some seconds later: a Job of a JobSet, a leader with its workers. For as
-long as the group asks (annotation ``firmament.io/keep-room-seconds``, else ``gangs.keepRoom``) the solver gives the
+long as the group asks (annotation ``firmament.io/keep-room-seconds``, else ``gangs.keepRoom``), the solver gives the
 room to no other pod of at most the same priority. The room ends earlier if a new pod of the group gets a node, or if
 the node is deleted, cordoned or not ready.
 
-No room is kept for pods that have succeeded, were evicted for other pods, are being moved, or had no node. Nor is any
-kept if the replacement got a node before the pod was deleted, or if the pod's owner was suspended as a whole. Groups
-that are a share of an owner's pods keep no room either: their job's id contains the owner's uid, so pods of a new owner
-are in another job.
+Pods that have succeeded, were evicted for other pods, are being moved, or had no node leave no room. No room is kept
+if the replacement got a node before the pod was deleted, or if the pod's owner was suspended as a whole. Groups that
+are a share of an owner's pods keep no room: their job's id contains the owner's uid, so pods of a new owner are in
+another job.
 
-Rooms are not stored: after a restart of this process no room is kept.
+Rooms are not stored: a restart of this process ends all of them.
 """
 
 from __future__ import annotations
@@ -38,13 +38,16 @@ RESTART_ROOM_RECORD = "RestartRoom"
 """Kind of records whose name is the uid of the pod that left, and whose payload is the room kept for its group."""
 
 MOST_ROOMS = 5_000
-"""Most pods whose rooms are kept at once; at most a fifth of them are in one namespace. No further ones are kept."""
+"""Most pods whose rooms are kept at once; at most a fifth of them are in one namespace.
+
+If more pods leave, no room is kept for them.
+"""
 
 _NAMESPACES = 5
 
 
 class _Room(Struct):
-    """The room of a pod that left: its task, its node, its end in seconds since the epoch, and its namespace."""
+    """The room kept for a pod that left: its task, node and namespace, and the end of the room (epoch seconds)."""
 
     task: Task
     node: str
@@ -57,9 +60,9 @@ class RestartRoomRecords:
 
     If pod or group state a number of seconds, room is kept for that time, at most ``longest``; otherwise for
     ``default`` seconds. If ``longest`` is 0, ``default`` always applies. ``wall`` returns seconds since the epoch;
-    ``records`` get the rooms. Outcomes: a room is ``taken`` by a new pod of the group on the node, or ends because such
-    a pod has come ``elsewhere``, because the node is ``closed`` to new pods, or because its time has ``lapsed``. Beyond
-    ``MOST_ROOMS`` rooms are ``refused``. While there are no ``rooms`` and no ``outcomes``, ``expire`` and
+    ``records`` get the rooms. Outcomes: a room is ``taken`` by a new pod of the group on the node, or ends because
+    such a pod has come ``elsewhere``, because the node is ``closed`` to new pods, or because its time has ``lapsed``.
+    Beyond ``MOST_ROOMS`` rooms are ``refused``. While ``rooms`` and ``outcomes`` are empty, ``expire`` and
     ``take_outcomes`` need not be called.
     """
 
@@ -83,7 +86,7 @@ class RestartRoomRecords:
         self._leaves_none: set[str] = set()
         self._bound: set[str] = (
             set()
-        )  # pods that are bound but that the watch has not shown on their nodes yet
+        )  # Pods that are bound but that the watch has not shown on their nodes yet count, too.
         self._leaving = _LeavingPods()
         self._of_namespace: Counter[str] = Counter()
         self.rooms: dict[str, _Room] = {}
@@ -93,8 +96,8 @@ class RestartRoomRecords:
     def note_pod(self, pod: Pod, task: Task, known: PodRecord | None) -> None:
         """Note a group's pod; ``known``: its record so far.
 
-        The pod may state itself for how long its room is kept. No room is kept while the pod is being moved, or after
-        it was evicted for another pod. If the pod has come to a node, one room of its group ends.
+        A pod's annotation may state for how long the pod's room is kept. If the pod is being moved, or was evicted
+        for another pod, no room is kept. If the pod has come to a node, one room of the pod's group ends.
         """
         if self._default <= 0 and self._longest <= 0:
             return
@@ -116,9 +119,10 @@ class RestartRoomRecords:
             self._leaving.add(uid, task.job, node)
 
     def note_bound(self, record: PodRecord) -> None:
-        """End one room of a pod's group once the pod is bound, even before the watch shows it.
+        """End one room of a pod's group once the pod is bound, even before the watch shows the pod on its node.
 
-        So the solver never counts both the room and the pod. Call it while there are ``rooms``.
+        The solver therefore never counts both the room and the pod. Callers need this method only while ``rooms`` has
+        entries.
         """
         task = record.task
         if task.job in self._of_job and record.phase is Phase.BOUND and not record.node:
@@ -154,7 +158,7 @@ class RestartRoomRecords:
         self._records.set_record(RESTART_ROOM_RECORD, uid, self._describe(room, group))
 
     def expire(self) -> None:
-        """End the rooms whose time is over, and those on nodes that take no pods now."""
+        """End the rooms whose time is over, and the rooms on nodes that accept no pods now."""
         now = self._wall()
         for uid, room in [*self.rooms.items()]:
             machine = self._machines.get(room.node)
@@ -169,11 +173,11 @@ class RestartRoomRecords:
         return outcomes
 
     def _note_arrival(self, task: Task, node: str, *, was_awaited: bool) -> None:
-        """End the room of one pod of a job, because a new pod of the job has come to a node.
+        """End one room of a job, because a new pod of the job has come to a node.
 
-        The first choice is the room of an equal pod on this node, then of any pod on it, then of an equal pod
-        elsewhere. If no room is kept, a pod of the job that is about to leave will keep none; ``was_awaited``: the new
-        pod was known before, so it may replace that pod.
+        The function ends the room of an equal pod on this node, otherwise of any pod on this node, otherwise of an
+        equal pod on another node. If the job has no room, a pod of the job that is about to leave will leave none;
+        ``was_awaited``: the new pod was known before, so it may replace that pod.
         """
         uids = self._of_job.get(task.job)
         if not uids:
@@ -231,7 +235,7 @@ class _LeavingPods:
 
     def __init__(self) -> None:
         self._job_of: dict[str, str] = {}
-        self._of_job: dict[str, dict[str, str]] = {}  # nodes of the pods that have not been replaced
+        self._of_job: dict[str, dict[str, str]] = {}  # nodes of the job's pods that have not been replaced
         self._replaced: set[str] = set()
 
     def add(self, uid: str, job: str, node: str) -> None:
@@ -271,8 +275,8 @@ def _is_preempted(pod: Pod) -> bool:
 def _leaves_room(record: PodRecord, pod: Pod | None) -> bool:
     """Return whether a pod that has ended or been deleted leaves room that its group may want back.
 
-    A pod that succeeds by itself leaves none. A pod that is deleted leaves room, whatever the exit statuses of its
-    containers are.
+    A pod that succeeds by itself leaves none. A deleted pod leaves room, whatever the exit statuses of its containers
+    are.
     """
     if pod is not None and _is_preempted(pod):
         return False

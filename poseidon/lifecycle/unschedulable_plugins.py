@@ -49,7 +49,7 @@ PLUGINS: tuple[str, ...] = (*dict.fromkeys(plugin for _, plugin in PHRASES), OTH
 """All names of plugins."""
 
 
-@lru_cache(maxsize=4096)  # pods of a workload share their message
+@lru_cache(maxsize=4096)  # Pods of a workload have the same message.
 def plugins_of(message: str) -> tuple[str, ...]:
     """Return the plugins whose reasons occur in a pending pod's message, each once; ``OTHER`` if none occur."""
     reasons = message.partition(_PREEMPTION)[0]

@@ -46,7 +46,10 @@ class VolumeEffects:
     quarantine: Quarantine
     """Keeps objects that could not be handled."""
     in_use: bool = field(default=False, init=False)
-    """Whether any pod has used claims. Until then, changes of pods and bindings need no work here."""
+    """Whether any pod has used claims.
+
+    Until some pod uses claims of volumes, changes of pods and bindings need no work in this module.
+    """
 
     def add_claim_needs(
         self, claims: tuple[PodClaim, ...], task: Task, place: str
@@ -91,7 +94,10 @@ class VolumeEffects:
         self.pending_reasons.consider_wait(record)
 
     def note_failure(self, write: ClaimWrite, reason: str) -> None:
-        """Record that a write has failed for good; with an empty ``reason``, that its content was there already."""
+        """Record that a write has failed for good.
+
+        With an empty ``reason``, that its content was in the object already.
+        """
         self.volumes.bindings.note_failure(write, reason)
         self.apply()
 

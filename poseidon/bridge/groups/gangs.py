@@ -41,7 +41,7 @@ _REASONS = {
     pb.GangState.FAILED: EventReason.GANG_FAILED,
     pb.GangState.PREEMPTED: EventReason.PREEMPTED,
 }
-"""Reasons of events about gangs, by the gang's state. The other states need no event."""
+"""Reasons of events about gangs, by the gang's state. Gangs in other states get no event."""
 
 
 class GangAssigner:
@@ -183,7 +183,7 @@ class GangAssigner:
                 self._take_state(state, slots)
 
     def _take_state(self, state: pb.GangState, slots: int) -> None:
-        # In state PREEMPTED the evictions of the gang's members may still fail.
+        # In state PREEMPTED, the evictions of the gang's members may still fail.
         ended = not state.running and state.state != pb.GangState.PREEMPTED
         if ended or state.state in (pb.GangState.BOUND, pb.GangState.FAILED):
             self._jobs.set_been_whole(state.job, state.state == pb.GangState.BOUND)
@@ -232,15 +232,15 @@ class GangAssigner:
         topic: tuple[str, str] | None = None,
         about: ObjectRef | None = None,
     ) -> None:
-        """Write an event about a group, unless the last event on the topic had the same text.
+        """Write an event about a group, unless the last event about the same topic had the same text.
 
         Without ``topic``, it is the group's state.
         """
         about = about or self._about(group)
         if about is None:
             return
-        # A group without an object gets its event on its first pod. Remember the event by job: the first pod may
-        # change.
+        # If the group has no object, its first pod gets the event. Remember by job on which object the event was
+        # written, as the group's first pod may change.
         owner = group.job.id if about.kind == "Pod" else about.uid
         text = f"{group.member.name}: {message}" if group.member.part else message
         said = self._said.setdefault(owner, {})

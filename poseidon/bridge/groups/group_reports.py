@@ -75,7 +75,7 @@ class TopologyNotes:
         self._write(described, {"message": text or None})
 
     def warn_once(self, described: DescribedMap[Any], text: str, reason: EventReason) -> None:
-        """Write one event about a fault ("" for none) as long as it lasts, even if this program restarts."""
+        """Write one event about a fault ("" for none) for as long as the fault lasts, even if this program restarts."""
         said = self._complained.get(described.uid)
         if said is None:
             said = self._told.read_data(described).get("message", "")
@@ -114,7 +114,7 @@ class TopologyRecords:
             self._records.set_record(TREE_RECORD, TREE_NAME, spec.payload() if spec is not None else None)
 
     def group(self, job: str, namespace: str, spec: GroupSpec | None) -> None:
-        """Record the rules of a job's topology group. None: the job has no topology group, or the group has no pods."""
+        """Record the rules of a job's topology group. None: the job has no topology group, or its group has no pods."""
         if not self.wanted or spec is self._groups.get(job):
             return
         if spec is None:
@@ -124,7 +124,7 @@ class TopologyRecords:
         self._records.set_record(GROUP_RECORD, job, spec.payload(namespace) if spec is not None else None)
 
     def jobs(self) -> list[str]:
-        """Return the jobs of the groups for which there are records."""
+        """Return the jobs of the groups for which the reports have records."""
         return [*self._groups]
 
 

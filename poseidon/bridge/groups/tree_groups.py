@@ -39,8 +39,8 @@ class TopologyGroups:
 
     ``wall`` returns seconds since the epoch, ``name_of`` the name of a pod by uid. ``records`` get the tree and its
     groups, ``actions`` get the writes to carry out. Nothing is written before ``begin``, because only part of a group
-    may be known until then. Some states usually end at once; ``expire`` writes such a state if it has lasted until
-    then. ``lives`` has the history of each group, by job.
+    may be known until then. Some states usually end at once; ``expire`` writes a state of this kind if it has lasted
+    until then. ``lives`` has the history of each group, by job.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class TopologyGroups:
         if touched:
             self._records.tree(self.trees.spec)
             self._look_at_trees()
-            # The levels of the tree decide which settings of a group have no effect.
+            # The levels of the tree decide which settings of a group have no effect, so all groups are checked again.
             self._look_at(self.lives)
 
     def group_maps_changed(self, changes: Sequence[Change[ConfigMap]]) -> None:
@@ -123,7 +123,8 @@ class TopologyGroups:
         if spec is not None and life is not None and placed >= spec.size and life.state is not State.BOUND:
             self._look(group.job.id)
         else:
-            # Many members come or go at once: the state of an incomplete group can wait until the next call of expire.
+            # Many members come or go at once: the state of an incomplete group can wait until the next call of
+            # ``expire``.
             self._late[group.job.id] = None
 
     def on_round(self, result: pb.RoundResult) -> None:
@@ -209,7 +210,7 @@ class TopologyGroups:
     ) -> Outlook:
         problem, remark = "", ""
         if described is not None:
-            # If the new description is faulty, the former one may still be in force.
+            # If the new description is faulty, the former description may still be in force.
             problem = described.problem if described.spec is None else ""
             remark = described.problem if described.spec is not None else ""
             remark = remark or "; ".join((*described.reading.remarks, *self._remarks(described.spec)))
@@ -275,7 +276,7 @@ class TopologyGroups:
                     life.preemptor = name if theirs else delta.task
 
     def _clear_preemptor(self, names: Collection[str]) -> None:
-        """Clear these preemptors, which have been bound, from all groups: no pod is evicted for them any more."""
+        """Remove these preemptors, which have been bound, from all groups: no pod is evicted for them any more."""
         for job, life in [*self.lives.items()]:
             if life.preemptor in names:
                 life.preemptor = ""

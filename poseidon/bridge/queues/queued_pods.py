@@ -39,7 +39,8 @@ def move_queued_pods(stores: Stores, queues: KnownQueues) -> None:
 class QueueNews:
     """The writes of queues' usage into their statuses, and events about settings that are wrong or have no effect.
 
-    Nothing is written if Kueue admits workloads. ``clock`` is monotonic, ``wall`` returns seconds since the epoch.
+    If Kueue admits workloads, this class writes nothing. ``clock`` is monotonic, ``wall`` returns seconds since the
+    epoch.
     """
 
     def __init__(

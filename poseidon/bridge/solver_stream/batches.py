@@ -85,7 +85,7 @@ class Window:
         return batch.events.events[index] if batch is not None and index < len(batch.events.events) else None
 
     async def assign_number(self, batch: pb.ClientMessage) -> None:
-        """Wait until the number of unacknowledged batches allows one more, and give a batch its number."""
+        """Wait until the limit of unacknowledged batches allows one more batch, and give a batch its number."""
         while self._sent - self._acknowledged >= self._size:
             self._moved.clear()
             await self._moved.wait()
@@ -97,9 +97,9 @@ class Window:
 class HeldReports:
     """A few reports of successful bindings, kept until one message sends them with the next events.
 
-    Nobody waits for these reports. If a pod comes alone, a separate message for its report would cost both sides as
-    much as all other work on the pod. At most ``few`` reports are kept, and no report of a failure. After ``seconds``,
-    ``wake`` is called, and the reports are sent.
+    No other part of the bridge waits for these reports. If a pod comes alone, a separate message for its report would
+    cost both sides as much as all other work on the pod. At most ``few`` reports are kept, and no report of a
+    failure. After ``seconds``, ``wake`` is called, and the reports are sent.
     """
 
     def __init__(self, few: int, seconds: float, wake: Callable[[], None]) -> None:
@@ -111,7 +111,7 @@ class HeldReports:
     def hold_or_release(
         self, reports: Sequence[pb.BindingReport], *, leave: bool
     ) -> Sequence[pb.BindingReport]:
-        """Keep ``reports``, or return them with all kept ones, to be sent now. ``leave``: events are sent anyway."""
+        """Keep ``reports``, or return them with all kept reports, to be sent now. ``leave``: events are sent anyway."""
         if not reports and not self._held:
             return reports
         self._held += reports

@@ -24,7 +24,7 @@ class EventStream:
         self._stores = stores
         self._sent_classes: set[int] = set()
         self._refused: RefusedEvents | None = (
-            None  # None until the solver refuses an event, which most never do
+            None  # None until the solver refuses an event; most solvers never do.
         )
 
     def snapshot(self) -> Iterator[pb.Event]:
@@ -57,7 +57,7 @@ class EventStream:
     def has_news(self) -> bool:
         """Whether ``take_events`` may yield anything. Most changes of a pod are known to the solver already.
 
-        This check takes a fraction of the time of ``take_events``.
+        This check takes a fraction of the time that ``take_events`` takes.
         """
         stores = self._stores
         books = stores.machines, stores.history, stores.first_records, stores.jobs, stores.custom_records
@@ -69,7 +69,7 @@ class EventStream:
             or stores.classes.names_images
             or stores.classes.may_have_moved
             or stores.classes.has_surplus
-            # These stores know whether they have changed only after their changes have been taken.
+            # Stores of this kind know whether they have changed only after their changes have been taken.
             or stores.queues is not None
             or stores.applications is not None
         )
@@ -89,12 +89,14 @@ class EventStream:
     def _all_events(self) -> Iterator[pb.Event]:
         stores = self._stores
         self._settle_classes()
-        # Mostly only tasks have changed. If pods come one by one, the steps below would cost time for each pod.
+        # Mostly, only tasks have changed. If pods come one by one, the steps after this check would cost time for
+        # each pod.
         if stores.machines.changed:
             yield from self._events("machines", self._machine_events)
         if stores.history.changed:
             yield from self._events("run times", stores.history.take_events)
-        # These go before the tasks: no round may place a group without its rules, or without labels of namespaces.
+        # These records go before the tasks: no round may place a group without its rules, or without labels of
+        # namespaces.
         if stores.first_records.changed:
             yield from self._events("records that tasks need", stores.first_records.take_events)
         if stores.jobs.changed:
@@ -104,8 +106,8 @@ class EventStream:
         if stores.applications is not None:
             with self._quarantine_faults("applications"):
                 self._set_application_records(stores.applications)
-        # These go after the tasks: a NUMA record's figures include the pods that were on the node when the record came
-        # (docs/numa.md).
+        # These records go after the tasks: a NUMA record's figures include the pods that were on the node when the
+        # record came (docs/numa.md).
         if stores.custom_records.changed:
             yield from self._events("records", stores.custom_records.take_events)
         if stores.samples.changed:
@@ -132,7 +134,7 @@ class EventStream:
                 stores.tasks.mark_moved()
 
     def _events(self, what: str, take: Callable[[], Iterable[pb.Event]]) -> Iterator[pb.Event]:
-        """Yield events of one kind. An error in one kind does not delay the other kinds."""
+        """Yield events of one kind, of all kinds in turn. An error in one kind does not delay the others."""
         with self._quarantine_faults(what):
             yield from take()
 
@@ -243,7 +245,8 @@ def _alike(tasks: Iterable[tuple[Task, _Where]]) -> Iterator[tuple[_Where, list[
 def _describe(batch: pb.TaskBatch | pb.BoundTasks, members: Sequence[Task]) -> None:
     """Write into ``batch`` the fields that all ``members`` share, and the members' uids and names.
 
-    The message is filled in place: a constructor would copy it, and there may be a hundred thousand tasks.
+    The message is filled in place: a constructor would copy it, and a hundred thousand tasks may have to be
+    described.
     """
     task = members[0]
     batch.task_class, batch.job, batch.priority = task.task_class, task.job, task.priority

@@ -94,13 +94,15 @@ class SessionOptions:
     keepalive_seconds: float = 20.0
     """A connection without data for this many seconds is probed."""
     tls: TlsFiles | None = None
-    """Certificate files of both sides; None: no encryption."""
+    """Certificate files of both sides; None: the connection is not encrypted."""
     tls_check_seconds: float = 5.0
     """Seconds between checks of these files."""
 
 
 class Session:
-    """A session that keeps a stream open to a solver at ``targets``; if a stream ends, it opens one to the next.
+    """A session that keeps a stream open to a solver at ``targets``.
+
+    If a stream ends, the session opens one to the next solver.
 
     ``peer`` is the state that sends and receives. ``needs`` are the data that the peer sends; if the solver needs other
     data, ``run`` ends; None accepts any needs. ``recorder``, if given, keeps the sent and received messages. ``start``
@@ -198,7 +200,8 @@ class Session:
                 self._complain(logging.WARNING, "no stream to the solver, connecting again", error)
                 self._metrics.refused.set(False)
                 self._turn += 1
-                # The next solver is tried at once. If all have failed, the session pauses before it tries again.
+                # The session tries the next solver at once. If all solvers have failed, the session pauses before it
+                # tries again.
                 if not self._draining and tried % len(self._targets) == 0:
                     await asyncio.sleep(self._backoff.next())
 
@@ -246,11 +249,11 @@ class Session:
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if sender.done() and not sender.cancelled() and sender.exception() is None:
-                # The sender has sent everything. When this side ends its half of the stream, the server ends its own
-                # half.
+                # The sender has sent everything. When this side ends its half of the stream, the server ends the
+                # other half.
                 await receiver
             for task in tasks:
-                # The receiver knows why a stream ended; the sender only notices the end.
+                # The receiver knows why a stream ended; the sender only notices that it did.
                 if task.done():
                     task.result()
         except aio.AioRpcError as error:
@@ -273,7 +276,7 @@ class Session:
         event = window.event(refusal.batch, refusal.event) if refusal is not None else None
         if refusal is not None and event is not None:
             self._peer.note_refused(event, refusal.reason)
-            # The next stream leaves out the refused event, so it may open at once.
+            # The next stream leaves the refused event out, so it may open at once.
             self._backoff.reset()
 
     async def _watch(self, window: Window) -> None:
@@ -322,8 +325,8 @@ class Session:
         await call.done_writing()
 
     async def _send_news(self, call: Call, window: Window, held: HeldReports | None) -> bool:
-        """Send the new reports and events; returns whether there were any."""
-        # Reports go first: an event about the same task is newer than its report.
+        """Send the new reports and events; returns whether anything was sent."""
+        # Reports are sent first: an event about the same task is newer than its report.
         reports = self._peer.take_reports()
         batches = self._batches(self._peer.take_events())
         if held is not None:
@@ -345,7 +348,7 @@ class Session:
     def _batches(self, events: Iterable[pb.Event]) -> deque[pb.ClientMessage]:
         """Cut events into messages.
 
-        Raises ``StreamLostError`` if that fails, so that a new stream begins with a snapshot.
+        Raises ``StreamLostError`` if something fails, so that a new stream begins with a snapshot.
         """
         try:
             return deque(split_events(events, self._options.batch_events, self._options.batch_bytes))
@@ -377,7 +380,10 @@ class Session:
         self._metrics.connected.set(is_open)
 
     def _complain(self, level: int, what: str, error: Exception) -> None:
-        """Log a failure. A repeated failure is logged at debug level only, so that an outage is one line."""
+        """Log a failure.
+
+        A repeated failure is logged at debug level only, so that an outage gives one line in the log.
+        """
         text = str(error)
         _log.log(level if text != self._last_complaint else logging.DEBUG, '%s error="%s"', what, text)
         self._last_complaint = text

@@ -33,5 +33,6 @@ class Peer(Protocol):
     async def on_round(self, result: pb.RoundResult) -> None:
         """Carry out the result of a round. The session reads the next result when this returns.
 
-        The call is cancelled if the stream is lost. It raises ``DistrustedError`` to pause before the next stream.
+        The call is cancelled if the stream is lost. The method raises ``DistrustedError`` to pause before the next
+        stream.
         """

@@ -72,7 +72,7 @@ def open_channel(
         ("grpc.compression_enabled_algorithms_bitset", 1),
         # Each attempt must open a new connection: the session decides on pauses, not the channel.
         ("grpc.use_local_subchannel_pool", 1),
-        # No proxy: proxies are for connections that leave the cluster.
+        # The solver is reached without a proxy, because proxies are for connections that leave the cluster.
         ("grpc.enable_http_proxy", 0),
     ]
     if tls is None:
@@ -166,8 +166,8 @@ class NeedsChangedError(Exception):
 def needs_of(welcome: pb.Welcome) -> frozenset[str]:
     """Return the data that a solver needs, as named in the protocol's message ``Welcome``.
 
-    If a solver is too old to state its needs, these are all data that such solvers can use, and the kinds of records
-    that it names.
+    If a solver is too old to state its needs, the result has all data that such solvers can use, and the kinds of
+    records that the solver names.
     """
     if (welcome.version_major, welcome.version_minor) >= (VERSION_MAJOR, FIRST_MINOR):
         return frozenset(welcome.needs)
@@ -186,7 +186,7 @@ async def ask(
     """Ask the solvers at ``targets`` in turn for their needs, up to ``seconds``; return the first answer or None.
 
     The call greets a solver as the driver of ``cluster``, a name that no other driver may use, and that the solver
-    forgets at once. So the driver of the real cluster is not disturbed.
+    forgets at once. The driver of the real cluster is thus not disturbed.
     """
     hello = hello_of(cluster, client)
     backoff = Backoff(random, _FIRST_PAUSE, _LONGEST_PAUSE)
@@ -204,7 +204,7 @@ async def ask(
 
 
 def hello_of(cluster: str, client: str, *, fencing: int = 0, ephemeral: bool = True) -> pb.Hello:
-    """Return the Hello of a driver of ``cluster``; the solver forgets an ``ephemeral`` one when its session ends."""
+    """Return the Hello of a driver of ``cluster``; the solver forgets an ``ephemeral`` driver when its session ends."""
     return pb.Hello(
         version_major=VERSION_MAJOR,
         version_minor=VERSION_MINOR,

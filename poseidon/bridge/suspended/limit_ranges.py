@@ -38,9 +38,9 @@ class LimitRanges:
         return self._versions.get(namespace, 0)
 
     def complete(self, pods: Sequence[Pod]) -> tuple[list[Pod], str]:
-        """Return pods of one namespace with its default requests and limits, and why one would be refused, or "".
+        """Return pods of one namespace with its default requests and limits, and why a pod would be refused, or "".
 
-        Pods that share a spec share the completed one. LimitRanges apply in the order of their names.
+        Pods with the same spec object get the same completed spec. LimitRanges apply in the order of their names.
         """
         found = self._found.get(pods[0].metadata.namespace) if pods else None
         if not found:

@@ -26,7 +26,7 @@ class AdmissionStage(Enum):
     WAITING = "waiting for places"
     RESUMING = "being resumed"
     RUNNING = "resumed"
-    """Also the stage of an object that was never suspended.
+    """An object that was never suspended also has this stage.
 
     Placeholders hold the places of pods that do not exist yet.
     """
@@ -45,7 +45,7 @@ class WorkloadAdmission:
     """The admission of an object in a queue that this program may resume and suspend."""
 
     found: Workload
-    """The object as the watch last showed it, or as this program has written it since."""
+    """The object as the watch last showed it, or as this program has written it since then."""
     stage: AdmissionStage
     """The present stage."""
     since: float
@@ -70,7 +70,7 @@ class WorkloadAdmission:
     said: str = ""
     """The last event about the object, without counts."""
     untold: str = ""
-    """Why the object waits, if no event has stated this yet."""
+    """Why the object waits, if no event has stated this reason yet."""
     limits: int = -1
     """The version of the namespace's LimitRanges when the placeholders were last made."""
     idle: bool = False
@@ -159,7 +159,7 @@ class Placeholders:
     def choose_placeholder(self, entry: WorkloadAdmission, pod: Pod) -> str:
         """Return the uid of the placeholder that best matches a pod's spec and labels, "" if none does."""
         spec, labels = reduce_spec(pod.spec), pod.metadata.labels.items()
-        # All placeholders of one template share its spec, so there are few specs to compare.
+        # All placeholders of one template share its spec, so few specs have to be compared.
         specs = {id(each.spec): each.spec for each in entry.pods.values()}
         alike = {key: reduce_spec(each) == spec for key, each in specs.items()}
 

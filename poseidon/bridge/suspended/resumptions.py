@@ -1,10 +1,10 @@
 """Resumes suspended objects in queues once there are places for all of their pods, and suspends them again.
 
-A suspended object has no pods. *Placeholders* wait in place of its pods: tasks like any others, made from the object's
-templates. Once the placeholders' gang has places, one patch resumes the object. The placeholders hold the places until
-the object's pods exist and take them. If pods of the object must be evicted, the whole object is suspended.
+A suspended object has no pods. *Placeholders* wait in place of the object's pods: tasks like any others, made from
+the object's templates. Once the placeholders' gang has places, one patch resumes the object. The placeholders hold the
+places until the object's pods exist and take them. If pods of the object must be evicted, the object is suspended.
 
-This state is kept in memory only. After a restart, missing pods of resumed objects get placeholders again.
+Only memory holds the state of this module. After a restart, missing pods of resumed objects get placeholders again.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Resumptions:
         self._ready: dict[str, None] = {}
 
     def connect(self, take_pods: PodTaker, is_ours: Callable[[str], bool]) -> None:
-        """Pass placeholders to ``take_pods``; ``is_ours`` tells whether this program is the scheduler named."""
+        """Pass placeholders to ``take_pods``; ``is_ours``: whether a scheduler's name stands for this program."""
         self._placeholders.take_pods, self._placeholders.is_ours = take_pods, is_ours
 
     # --- changes of objects --------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class Resumptions:
         if 0 < found.generation <= entry.written and found.suspended is (
             entry.stage is AdmissionStage.RUNNING
         ):
-            return  # This state is older than the latest write.
+            return  # The object's state is older than the latest write.
         former, entry.found = entry.found, found
         self._follow(entry, former)
 
@@ -126,7 +126,7 @@ class Resumptions:
     def begin(self) -> None:
         """Begin to decide about objects, once all are known: missing pods of resumed objects get placeholders."""
         for entry in [*self._entries.values()]:
-            if entry.stage is AdmissionStage.WAITING:  # Its pods are to leave, no matter who suspended it.
+            if entry.stage is AdmissionStage.WAITING:  # Its pods must leave, no matter who suspended it.
                 self._tasks.ask_to_leave(self._queues.list_owned(entry.key))
             stage = entry.stage_written
             if stage is AdmissionStage.RUNNING or stage is not entry.stage:
@@ -146,7 +146,7 @@ class Resumptions:
         if found.suspended and stage in (AdmissionStage.RUNNING, AdmissionStage.SUSPENDING):
             self._note_suspended(entry)
         elif found.suspended and found.generation != former.generation:
-            self._placeholders.drop_placeholders(entry)  # The changed object would have other pods.
+            self._placeholders.drop_placeholders(entry)  # They stand for pods before the change.
             self._enter(entry, AdmissionStage.WAITING)
             self._fill(entry)
         elif not found.suspended and stage in (AdmissionStage.WAITING, AdmissionStage.RESUMING):
@@ -184,7 +184,7 @@ class Resumptions:
         """Give a new pod the place of a placeholder of its owner, if one matches the pod."""
         uid = record.task.uid
         if self._placeholders.find_owner(uid) or pod.metadata.deletion_timestamp:
-            return  # a pod that is being deleted is an older one
+            return  # A pod that is being deleted is older than the placeholder.
         key = self._queues.find_workload(uid)
         entry = self._entries.get(self._by_key.get(key, "")) if key is not None else None
         if entry is None or uid in entry.taken or not entry.pods:
@@ -224,7 +224,7 @@ class Resumptions:
             return False
         owner = self._placeholders.find_owner(action.pod.uid)
         if not owner:
-            return "[" in action.pod.name  # A dropped placeholder: no real pod has "[" in its name.
+            return "[" in action.pod.name  # Only placeholders have "[" in their names.
         entry = self._entries[owner]
         if isinstance(action, Bind):
             self._ready[owner] = None
@@ -243,7 +243,7 @@ class Resumptions:
     def _tell(self, entry: WorkloadAdmission, now: float) -> None:
         """Write an event that says why an object waits, once it has waited ``TELL_SECONDS``."""
         if not entry.pods:
-            entry.untold = ""  # no placeholder waits any more
+            entry.untold = ""  # no placeholder of the object waits any more
         elif entry.untold and now >= entry.since + TELL_SECONDS:
             self._say(entry, EventReason.FAILED_SCHEDULING, entry.untold)
             entry.untold = ""
@@ -269,7 +269,7 @@ class Resumptions:
         self._write(entry, suspended=False)
 
     def _count_needed(self, records: Sequence[PodRecord]) -> int:
-        """Return how many placeholders must have places: all of them, or the minimum of their gang."""
+        """Return how many placeholders need places before the object is resumed: all, or the minimum of their gang."""
         groups = [self._groups.group_of(record.task.uid) for record in records]
         if None in groups:
             return len(records)
@@ -301,7 +301,7 @@ class Resumptions:
         self._end_places(self._iter_binding(entry), BindResult.BOUND)
 
     def _suspend_for(self, action: Evict) -> bool:
-        """Suspend an object instead of evicting one of its pods; return whether it will be suspended."""
+        """Suspend an object instead of evicting one of its pods; return whether the object will be suspended."""
         uid = action.pod.uid
         owner = self._placeholders.find_owner(uid)
         if not owner:
@@ -384,7 +384,7 @@ class Resumptions:
         self._settle_places(entry)
 
     def _note_suspended(self, entry: WorkloadAdmission) -> None:
-        """Note that an object is suspended: its pods will leave; then it waits for places again."""
+        """Note that an object is suspended: its pods will leave, and after that, the object waits for places again."""
         entry.evicts = []
         self._tasks.ask_to_leave(self._queues.list_owned(entry.key))
         self._placeholders.drop_placeholders(entry)

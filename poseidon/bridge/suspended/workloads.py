@@ -50,11 +50,11 @@ class Workload:
     controller: OwnerReference | None
     """The object that manages it, if any."""
     suspended: bool
-    """Whether the object is suspended, so that it is to have no pods now."""
+    """Whether the object is suspended, and should have no pods now."""
     ended: bool
-    """Whether the object has ended, so that it will get no more pods."""
+    """Whether the object has ended, so that its controller will create no more pods."""
     active: int
-    """Number of pods that its controller still counts, by its status."""
+    """Number of the object's pods that its controller still counts, by its status."""
     size: int
     """Number of pods that the object would have now if it were not suspended."""
     value: Value
@@ -104,7 +104,10 @@ def read_workload(
 
 
 def _read_size(kind: str, scale: ScaledOwner) -> int:
-    """Return how many pods an object is to have now; a Job without completions gets no more once one has succeeded."""
+    """Return how many pods an object should have now.
+
+    A Job without completions gets no more pods once one has succeeded.
+    """
     if kind == "Job" and scale.spec.completions is None and scale.status.succeeded:
         return 0
     return read_queued_owner_demand(scale).size
@@ -196,7 +199,10 @@ def _as_expected(spec: PodSpec) -> PodSpec:
 
 
 def reduce_spec(spec: PodSpec) -> PodSpec:
-    """Return the part of a spec that decides where a pod may go. It is equal for a pod and for its placeholder."""
+    """Return the part of a spec that decides where a pod may go.
+
+    The result is equal for a pod and for its placeholder.
+    """
     return replace(
         _as_expected(spec),
         scheduler_name="",

@@ -116,7 +116,7 @@ SCALED_OWNERS: dict[str, Resource[ScaledOwner]] = {
     "StatefulSet": Resource("statefulsets", "/apis/apps/v1/statefulsets", ScaledOwner),
     "Job": Resource("jobs", "/apis/batch/v1/jobs", ScaledOwner),
 }
-"""Owners of pods by kind. The bridge watches them once a gang's size is a share of its owner's pods."""
+"""Owners of pods by kind. The bridge watches these owners once a gang's size is a share of its owner's pods."""
 
 APP_GROUP_VERSION = "appgroup.diktyo.x-k8s.io/v1alpha1"
 TOPOLOGY_VERSION = "networktopology.diktyo.x-k8s.io/v1alpha1"
@@ -168,9 +168,9 @@ QUEUED_OWNERS: dict[str, Resource[QueuedOwner]] = {
         ("TrainJob", "trainer.kubeflow.org/v1alpha1", "trainjobs"),
     )
 }
-"""Other owners of pods by kind.
+"""Owners of pods that queues may hold back, by kind.
 
-The bridge watches these and ``SCALED_OWNERS`` if pods may be in their owners' queues.
+The bridge watches these owners and ``SCALED_OWNERS`` if pods may be in their owners' queues.
 """
 
 QUEUED_JOBS = Resource("jobs", "/apis/batch/v1/jobs", QueuedOwner)
@@ -180,7 +180,7 @@ NODE_METRICS = Resource("nodemetrics", "/apis/slo.koordinator.sh/v1alpha1/nodeme
 """Koordinator's NodeMetrics, if Koordinator is installed."""
 
 CONFIG_MAPS = Resource("configmaps", "/api/v1/configmaps", ConfigMap)
-"""All ConfigMaps. The bridge watches only single ones (``config_map``) and those with a label."""
+"""All ConfigMaps. The bridge watches only two sorts of them: single ones (``config_map``) and those with a label."""
 
 
 def config_map(namespace: str, name: str) -> Resource[ConfigMap]:

@@ -1,8 +1,9 @@
 """Decodes the API server's bytes, and parsed manifests, into structs.
 
 The fast path decodes JSON straight into structs. If that fails, the bytes are repaired (see ``readable``) and decoded
-generically. Then nulls, which Kubernetes treats as absent, are dropped, and the value is converted into the struct. So
-one odd object does not spoil a list of 100,000, and no field must be declared nullable.
+generically. Afterwards nulls, which Kubernetes treats as absent, are dropped, and the value is converted into the
+struct. One object with a broken field therefore does not spoil a list of 100,000, and no field must be declared
+nullable.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ _WATCH_EVENTS = msgspec.json.Decoder(WatchEvent)
 
 
 def decode_page(raw: bytes, kind: type[T]) -> Page[T]:
-    """Decode one page of a list of ``kind``; items that cannot be decoded are returned in ``rejected``.
+    """Decode one page of a list of ``kind``; ``rejected`` of the result has the items that cannot be decoded.
 
     Raises ``MalformedObjectError`` when the page itself is not a list.
     """
@@ -205,7 +206,7 @@ def drop_nulls(value: Any) -> Any:
 def _may_hold_null(value: Any) -> bool:
     """Return whether a value may contain nulls.
 
-    This check encodes the value, which takes a tenth of the time of a copy.
+    This check encodes the value, which takes a tenth of the time that a copy would take.
     """
     try:
         return b"null" in msgspec.json.encode(value)
@@ -214,7 +215,7 @@ def _may_hold_null(value: Any) -> bool:
         ValueError,
         OverflowError,
         RecursionError,
-    ):  # types of YAML, or a value that contains itself
+    ):  # a type that only YAML has, or a value that contains itself
         return True
 
 
@@ -232,7 +233,7 @@ def explain_malformed(error: msgspec.MsgspecError) -> MalformedObjectError:
     problem, _, path = text.partition(" - at ")
     about_key = "`key` in " in path or path.startswith("key")
     path = path[path.find("`$") :].strip("`").removeprefix("$").removeprefix(".")
-    # msgspec writes [...] for an unknown entry of a list.
+    # For an unknown entry of a list, msgspec writes [...].
     path = path.replace("[...]", "[*]")
     problem = _TYPE_NAMES.sub(lambda match: _PLAIN_NAMES.get(match.group(1), match.group(1)), problem)
     problem = problem[:1].lower() + problem[1:]

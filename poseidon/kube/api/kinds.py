@@ -46,7 +46,10 @@ class WatchedKind(ObjectKind):
     verbs: tuple[str, ...] = ("list", "watch")
     """The verbs that the bridge needs."""
     bundled: bool = True
-    """Whether live commands and support bundles read its collection. They derive workloads from pods instead."""
+    """Whether live commands and support bundles read its collection.
+
+    Support bundles derive workloads from pods instead.
+    """
 
     @property
     def plural(self) -> str:
@@ -165,9 +168,9 @@ QUEUES = (
 
 BEFORE_PODS = (
     NODE,
-    # A pod's priority may depend on them. It is fixed when the bridge first sees the pod.
+    # A pod's priority may depend on PriorityClasses. The priority is fixed when the bridge first sees the pod.
     PRIORITY_CLASS,
-    # Rules between pods may select namespaces by label, so these must be known before the first round.
+    # Rules between pods may select namespaces by label, so the labels must be known before the first round.
     NAMESPACE,
     SERVICE,
     # If a pod came before its claim, the claim would count as missing.
@@ -184,12 +187,12 @@ BEFORE_PODS = (
     NODE_DEVICES,
     # If a pod came before its DaemonSet, the DaemonSet would count as missing.
     DAEMON_SET,
-    # If groups came before HyperNodes, their pods' reasons would say that no HyperNode fits.
+    # If groups came before HyperNodes, the reasons of the groups' pods would say that no HyperNode fits.
     HYPER_NODE,
-    # If pods came before groups, their reasons would say that their groups do not exist.
+    # If pods came before groups, the pods' reasons to wait would say that their groups do not exist.
     *GROUPS,
     GROUP_MAP,
-    # If pods came before queues, their reasons would say that their queues do not exist.
+    # If pods came before queues, the pods' reasons to wait would say that their queues do not exist.
     *QUEUES,
     # If LimitRanges came later, an object might be resumed although the API server would refuse its pods.
     LIMIT_RANGE,

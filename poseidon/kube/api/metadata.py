@@ -25,9 +25,9 @@ Decoding refuses larger ones, because they could not be written again.
 class KubeStruct(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """Base of all API objects, with the fields that a scheduler reads.
 
-    Decoding skips unknown fields and gives absent ones Kubernetes' defaults; the module ``decoding`` says how nulls and
-    malformed objects are treated. Attributes are in snake_case, names in JSON in camelCase. Lists become tuples, so
-    empty lists take no memory. Objects never refer to themselves, so ``gc=False`` leaks no memory.
+    Decoding skips unknown fields and gives absent ones Kubernetes' defaults; the module ``decoding`` says how nulls
+    and malformed objects are treated. Attributes are in snake_case, names in JSON in camelCase. Lists are decoded as
+    tuples, so empty lists take no memory. Objects never refer to themselves, so ``gc=False`` leaks no memory.
     """
 
 
@@ -141,7 +141,7 @@ def get_metadata(item: KubeStruct) -> ObjectMeta:
     return metadata
 
 
-@lru_cache(maxsize=4096)  # pods of a burst were created within a few seconds
+@lru_cache(maxsize=4096)  # Pods of a burst were created within a few seconds.
 def seconds(time: str | None) -> float | None:
     """Return an RFC 3339 time in seconds since the epoch; None if there is no time, or the text is not one.
 
@@ -162,6 +162,6 @@ def format_time(seconds: float) -> str:
     return _timestamp(math.floor(seconds))
 
 
-@lru_cache(maxsize=64)  # events of a burst are of a few seconds
+@lru_cache(maxsize=64)  # Events of a burst are all from a few seconds.
 def _timestamp(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

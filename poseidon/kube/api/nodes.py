@@ -30,7 +30,7 @@ class ContainerImage(KubeStruct, frozen=True):
     """An image on a node, with all its names there."""
 
     names: tuple[str, ...] = ()
-    size_bytes: int = 0  # the reader limits it
+    size_bytes: int = 0  # The reader limits this number.
 
 
 class NodeStatus(KubeStruct, frozen=True):
@@ -91,7 +91,7 @@ class NodeOutline(KubeStruct, frozen=True):
 
     @property
     def mark(self) -> int:
-        """A hash of all parts that placement reads; heartbeats do not change it."""
+        """A hash of all parts of a node that placement reads; heartbeats do not change it."""
         found, status = self.found, self.status
         parts = (
             found.labels,

@@ -306,7 +306,7 @@ class Pod(KubeStruct, frozen=True):
 class PodClaim:
     """A claim of a pod, by ``namespace/name``; an ``ephemeral`` one must have been created for the pod.
 
-    ``disk``: this is not a claim, but a disk that the pod mounts without one.
+    ``disk``: whether the entry is not a claim, but a disk that the pod mounts without one.
     """
 
     key: str
@@ -331,7 +331,7 @@ def claims_of(pod: Pod) -> tuple[PodClaim, ...]:
 def attachable_of(pod: Pod) -> tuple[PodClaim, ...]:
     """Return a pod's claims, and its disks without a claim that a CSI driver attaches.
 
-    Each appears once, in the order of the volumes. The claim of an ephemeral volume is named after pod and
+    Each volume appears once, in the order of the volumes. The claim of an ephemeral volume is named after pod and
     volume.
     """
     if not pod.spec.volumes:

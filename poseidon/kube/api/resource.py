@@ -52,12 +52,12 @@ class Resource(Generic[T]):
     other_paths: tuple[str, ...] = ()
     """Paths of the same objects in other versions, for servers that do not serve ``path``."""
     required: bool = False
-    """Whether the bridge cannot run without reading it. Otherwise answer 403 counts as "not served"."""
+    """Whether the bridge cannot run without reading it. If this field is False, answer 403 counts as "not served"."""
     outline: type[Outline] | None = None
     """A partial decoding that shows whether an object's change matters; None: objects are decoded at once."""
 
     def versions(self) -> tuple[Resource[T], ...]:
-        """Return this collection once for each path at which a server may serve it, the preferred path first."""
+        """Return this collection once for each path at which a server may serve it, with the preferred path first."""
         return (self, *(replace(self, path=path, other_paths=()) for path in self.other_paths))
 
     def narrow_to(self, namespace: str) -> Resource[T]:

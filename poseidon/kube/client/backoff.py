@@ -10,8 +10,8 @@ from random import Random
 class Backoff:
     """Delays that double from ``initial`` up to ``cap`` seconds.
 
-    Each delay is random within the upper half of its step. So many clients that failed at the same time do not try
-    again at the same time, and none tries again at once.
+    Each delay is a random number within the upper half of its step. Clients that failed at the same time therefore do
+    not try again at the same time, and no client tries again at once.
     """
 
     random: Random
@@ -27,5 +27,5 @@ class Backoff:
         return step * (0.5 + 0.5 * self.random.random())
 
     def reset(self) -> None:
-        """Reset the delays to the initial one, after a success."""
+        """Reset the delays to the initial delay, after a success."""
         self.failures = 0

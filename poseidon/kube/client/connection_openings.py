@@ -1,8 +1,8 @@
 """Decides which request opens another connection, and which waits until a connection is free.
 
 A handshake takes client and server as much processor time as several small requests. If the server is near, a few
-connections are enough for all it can answer, and further ones only slow it. If the server is far away, many connections
-are needed.
+connections are enough for all it can answer, and further ones would only slow the server. If the server is far away,
+many connections are needed.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from typing import Generic, TypeVar
 C = TypeVar("C")
 
 FEW = 16
-"""With fewer connections than this, a request that finds none idle opens one at once."""
+"""With fewer connections than this, a request that finds no idle connection opens one at once."""
 
 AT_A_TIME = 8
-"""Most connections that are being opened at the same time."""
+"""Most connections that may be in the process of opening at the same time."""
 
 PATIENCE_SECONDS = 0.25
 """Waiting requests open connections, a few at a time, after this many seconds (up to twice as many) without an answer.
 """
 
 _BUSY = 4.0
-"""A server counts as busy if its answers take this many times as long as its quickest ones."""
+"""A server counts as busy if its answers take this many times as long as its quickest answers."""
 _NEW_SHARE = 0.25
 """Weight of the latest answer in the moving average of answer times."""
 _FORGET = 1.001
-"""With each answer, the remembered time of the quickest one grows by this factor."""
+"""With each answer, the remembered time of the quickest answer grows by this factor."""
 
 
 class Openings(Generic[C]):
     """The decision which request opens a connection, by how long answers take. All calls come from one event loop.
 
-    ``count_open`` returns how many connections are open, in use or idle. ``give_back`` takes a connection back that was
-    handed to a cancelled request. Each opening is begun by ``begin``, or by ``wait`` if that returns None; its caller
-    calls ``end`` when the opening has succeeded or failed.
+    ``count_open`` returns how many connections are open, in use or idle. ``give_back`` takes a connection back that
+    was handed to a cancelled request. The call of ``begin`` (or of ``wait``, if that returns None) starts an opening;
+    the caller calls ``end`` when the opening has succeeded or failed.
     """
 
     def __init__(self, count_open: Callable[[], int], give_back: Callable[[C], None]) -> None:
@@ -54,22 +54,25 @@ class Openings(Generic[C]):
         self._answers += 1
         if not self._quickest:
             self._quickest = self._recent = seconds
-        # The connection may have become slower for good, so the quickest answer is forgotten slowly.
+        # Only the quickest answer is remembered, and it is forgotten slowly, as the connection may have become slower
+        # for good.
         self._quickest = min(seconds, self._quickest * _FORGET)
         self._recent += _NEW_SHARE * (seconds - self._recent)
 
     def begin(self) -> bool:
-        """Return whether a request may open a connection now; if so, count it as being opened."""
+        """Return whether a request may open a connection now; if so, count the connection as being opened."""
         if not self._may_open():
             return False
         self._opening += 1
         return True
 
     async def wait(self, *, urgent: bool = False) -> C | None:
-        """Wait for a connection that another request returns; None: the caller must open one (it is counted already).
+        """Wait for a connection that another request returns.
 
-        ``urgent`` requests come first, then those that have waited longest. Raises ``ConnectionResetError`` if all
-        connections are closed meanwhile.
+        The result None means that the caller must open one, which is counted already.
+
+        Waiting requests get connections in this order: ``urgent`` ones first, then those that have waited longest.
+        Raises ``ConnectionResetError`` if all connections are closed meanwhile.
         """
         turn: asyncio.Future[C | None] = asyncio.get_running_loop().create_future()
         (self._urgent if urgent else self._others).append(turn)
@@ -78,7 +81,7 @@ class Openings(Generic[C]):
             return await turn
         except asyncio.CancelledError:
             if not turn.cancelled() and turn.exception() is None:
-                # The request got a connection at the moment when it was cancelled.
+                # The request got a connection at the moment when it was cancelled, and returns it.
                 self._return_turn(turn.result())
             raise
 
@@ -95,7 +98,7 @@ class Openings(Generic[C]):
 
     def _end_patience(self, answers: int) -> None:
         """Let waiting requests open connections if no answer has come since ``answers`` were counted."""
-        # A timer for every request would cost as much as sending it.
+        # A timer for every request would cost as much as sending the request.
         self._timer = None
         while self._answers == answers and self._opening < AT_A_TIME and (turn := self._pop()) is not None:
             self._grant(turn)
@@ -103,7 +106,7 @@ class Openings(Generic[C]):
             self._watch()
 
     def _pop(self) -> asyncio.Future[C | None] | None:
-        """Take out the next request that still waits; None if there is none."""
+        """Remove the next request that still waits from the queue, and return it; None if no request waits."""
         while self._urgent or self._others:
             turn = (self._urgent or self._others).popleft()
             if not turn.done():

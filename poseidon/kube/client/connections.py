@@ -67,7 +67,7 @@ class PoolOptions:
 
 
 class ConnectionPool:
-    """Connections to one server, each with one request at a time; the one used last is used first.
+    """Connections to one server, each with one request at a time; the connection used last is used first.
 
     While the server is busy, further requests wait until a connection is free (see ``Openings``). ``clock`` is
     monotonic. ``may_write`` is called right before each request is sent; the request is sent only if it returns True.
@@ -92,7 +92,7 @@ class ConnectionPool:
         self._next_look: asyncio.TimerHandle | None = None
 
     async def exchange(self, request: bytes, *, urgent: bool = False) -> Reply:
-        """Send a whole request, and return its reply. If requests wait, ``urgent`` ones go first.
+        """Send a whole request, and return its reply. If several requests wait, ``urgent`` ones go first.
 
         Raises ``OSError`` (such as ``TimeoutError`` or ``IdleClosedError``) or ``MalformedReplyError``; the server may
         have carried out the request nevertheless. A request is never sent twice. If this raises ``NotPermittedError``,
@@ -117,7 +117,10 @@ class ConnectionPool:
         return reply
 
     def use_tls(self, tls: ssl.SSLContext) -> None:
-        """Use ``tls`` for new connections; close idle connections at once, and others after their replies."""
+        """Use ``tls`` for new connections.
+
+        Close idle connections at once, and connections in use after their replies.
+        """
         if self._address.tls is None:
             return
         self._address = replace(self._address, tls=tls)
@@ -125,7 +128,7 @@ class ConnectionPool:
             self._drop(self._idle.popleft()[0])
 
     def close(self) -> None:
-        """Close all connections; requests in flight fail. Further requests open new ones."""
+        """Close all connections; requests in flight fail. Later requests open new connections."""
         self._idle.clear()
         self._openings.close()
         while self._open:
@@ -150,7 +153,7 @@ class ConnectionPool:
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         """Let requests fail that have waited too long for their replies; repeat from time to time."""
-        # A timer for every request would cost as much as sending it.
+        # A timer for every request would cost as much as sending the request.
         self._drop_long_idle()
         now = loop.time()
         for connection in self._open:
@@ -171,12 +174,12 @@ class ConnectionPool:
             self._idle.append((connection, self._clock()))
 
     async def _wait_for_turn(self, *, urgent: bool) -> _Connection | None:
-        """Return a connection that was given back, or None if this request has begun to open one."""
+        """Return a connection that another request gave back, or None if this request has begun to open one."""
         while True:
             connection = await self._openings.wait(urgent=urgent)
             if connection is None or connection.is_open:
                 return connection
-            self._drop(connection)  # it was closed at the moment when it was handed over
+            self._drop(connection)  # The connection was closed at the moment when it was handed over.
             if self._openings.begin():
                 return None
 
@@ -208,7 +211,7 @@ class ConnectionPool:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection with one request at a time. ``tls`` is the context that it was opened with."""
+    """One connection with one request at a time. ``tls`` is the TLS context with which the connection was opened."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, tls: ssl.SSLContext | None) -> None:
         self.tls = tls
@@ -216,7 +219,7 @@ class _Connection(asyncio.Protocol):
         """Whether the server closed the connection before it sent any byte of a reply."""
         self._loop = loop
         self._transport: asyncio.Transport | None = None
-        self._reader: ReplyReader | None = None  # of a reply that came in pieces
+        self._reader: ReplyReader | None = None  # the reader of a reply that came in pieces
         self._answer: asyncio.Future[Reply] | None = None
         self._late_at = 0.0
 
@@ -282,7 +285,7 @@ class _Connection(asyncio.Protocol):
             self._answer.set_exception(unfinished)
 
     def _read(self, data: bytes) -> Reply | None:
-        """Feed data to the reply; return it once it is whole."""
+        """Feed data to the reply; return the reply once it is whole."""
         if self._reader is None:
             reply = read_whole(data)
             if reply is not None:
@@ -291,9 +294,10 @@ class _Connection(asyncio.Protocol):
         return self._reader.feed(data)
 
 
-# --- sockets that notice when the other end has vanished silently ------------------------------------- A watch may be
-# silent for minutes, and a machine that loses its power, or a load balancer that forgets a connection, says nothing.
-# Without probes its client would continue to wait, with an increasingly outdated copy of the cluster.
+# --- sockets that notice when the other end has vanished silently ------------------------------------- A watch may
+# be silent for minutes, and a machine that loses its power, or a load balancer that forgets a connection, says
+# nothing. Without probes, the connection's client would continue to wait, with an increasingly outdated copy of the
+# cluster.
 
 AddressInfo: TypeAlias = (
     "tuple[int | socket.AddressFamily, int | socket.SocketKind, int, str, tuple[Any, ...]]"
@@ -304,10 +308,10 @@ PROBE_SECONDS = 5
 PROBES = 3
 """A connection is closed after this many probes without an answer, about half a minute in all.
 
-It is probed after ``SILENT_SECONDS`` without data, then every ``PROBE_SECONDS``.
+A connection is probed after ``SILENT_SECONDS`` without data, then every ``PROBE_SECONDS``.
 """
 
-# Some systems lack some of these options.
+# Some systems lack some of these socket options.
 _OPTIONS = (("TCP_KEEPIDLE", SILENT_SECONDS), ("TCP_KEEPINTVL", PROBE_SECONDS), ("TCP_KEEPCNT", PROBES))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 _BEFORE_EXPIRY_SECONDS = 30.0
-"""Credentials are loaded again this many seconds before they expire, so that none expires on the way to the server."""
+"""Credentials are loaded again this many seconds before they expire, so that none expires before it arrives."""
 
 
 class Credentials(NamedTuple):
@@ -31,7 +31,7 @@ class CredentialSource(Protocol):
     """A source of credentials. ``read`` may block, and raises any error of files and plug-ins."""
 
     def read(self, *, refused: bool = False) -> Credentials:
-        """Return the present credentials; ``refused``: the server did not accept the last ones."""
+        """Return the present credentials; ``refused``: whether the server did not accept the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Loaded(NamedTuple):
 
 
 class FollowedCredentials:
-    """Credentials that are loaded again when a file of them changes, when they expire, or when they are refused.
+    """Credentials that are loaded again when one of their files changes, when they expire, or when they are refused.
 
     ``load`` may be slow, because it runs plug-ins. If it raises, the next call tries again. ``wall`` returns seconds
     since the epoch. The TLS context stays the same object until a certificate changes.

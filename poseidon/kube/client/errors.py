@@ -64,7 +64,7 @@ class ApiError(KubeError):
     def already_exists(self) -> bool:
         """Whether an object of that name exists already.
 
-        An earlier try of this client, whose answer was lost, may have created it.
+        An earlier try of this client, whose answer was lost, may have created the object.
         """
         return self.conflict and self.reason == "AlreadyExists"
 
@@ -80,7 +80,7 @@ class ApiError(KubeError):
 
     @property
     def transient(self) -> bool:
-        """Whether the same request may succeed later unchanged."""
+        """Whether the same request, unchanged, may succeed later."""
         return self.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT) or self.status >= 500
 
 
@@ -117,4 +117,7 @@ def one_line(error: BaseException) -> str:
 
 
 class SettingsError(Exception):
-    """The kubeconfig or the in-cluster settings cannot be used; the message says in one line which, and why."""
+    """The kubeconfig or the in-cluster settings cannot be used.
+
+    The message says in one line which of the two, and why.
+    """

@@ -8,9 +8,9 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 def bypasses_proxy(host: str, port: int, no_proxy: str) -> bool:
     """Return whether a host is reached without a proxy, by ``no_proxy``; this machine always is.
 
-    Entries are separated by commas and read as in Go's ``httpproxy``, which kubectl uses: ``*``, an address,
-    a network in CIDR form, or a name that covers itself and the domains below it (with a leading dot, only
-    these). All but networks may end in ``:PORT``. Entries of other forms exclude nothing.
+    Entries are separated by commas and read as in Go's ``httpproxy``, which kubectl uses: ``*``, an address, a
+    network in CIDR form, or a name that covers itself and the domains below it (with a leading dot, only the domains
+    below it). All but networks may end in ``:PORT``. Entries of other forms exclude nothing.
     """
     host = host.lower().rstrip(".")
     address = _address(host)

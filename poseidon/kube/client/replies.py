@@ -75,7 +75,7 @@ class ReplyReader:
         Add nothing after that. A connection with more data than the reply is not used again.
         """
         if not data:
-            return None  # h11 would take empty data for the end of the connection
+            return None  # h11 would take empty data for the end of the connection.
         try:
             self._connection.receive_data(data)
             return self._read()

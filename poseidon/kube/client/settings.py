@@ -1,8 +1,8 @@
 """Loads the API server's address and credentials: from a kubeconfig, or from the pod's service account.
 
-The official package reads the files (contexts, exec plug-ins, rotating tokens); this module converts its result for an
-HTTP client. The package is imported only when settings are loaded. It is not imported for a kubeconfig that contains
-only an address of plain HTTP, such as that of a simulated cluster or of ``kubectl proxy``.
+The official package reads the files (contexts, exec plug-ins, rotating tokens); this module converts its result for
+an HTTP client. The package is imported only when settings are loaded. The package is not imported for a kubeconfig
+that contains only an address of plain HTTP, such as that of a simulated cluster or of ``kubectl proxy``.
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ def load_settings(
 ) -> ConnectionSettings:
     """Find and read the settings, looking in the same order as kubectl.
 
-    ``kubeconfig`` if given; else the files of ``$KUBECONFIG``; else ``~/.kube/config`` if it exists; else the service
-    account of the pod that this runs in. ``wall`` returns seconds since the epoch. Raises ``SettingsError``.
+    ``kubeconfig`` is read if given; otherwise the files of ``$KUBECONFIG``; otherwise ``~/.kube/config`` if it
+    exists; otherwise the service account of this process's pod. ``wall`` returns seconds since the epoch. Raises
+    ``SettingsError``.
     """
     environ = os.environ if environ is None else environ
     source = _find_kubeconfig(kubeconfig, environ)
@@ -120,7 +121,8 @@ def _load(source: str | None, context: str | None, where: str) -> _Reached:
 def _read_plain_server(source: str, context: str | None) -> str | None:
     """Return the server of a kubeconfig whose context needs neither TLS nor credentials.
 
-    The result is None for every other file, even if it is no kubeconfig: the official package reports its faults.
+    The result is None for every other file, even if the file is no kubeconfig: the official package reports its
+    faults.
     """
     try:
         document = yaml.load(Path(source).read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
@@ -136,7 +138,10 @@ def _read_plain_server(source: str, context: str | None) -> str | None:
 
 
 def _get_named(entries: Any, name: str) -> Any:
-    """Return the only entry of that name. Raises ``ValueError`` if there is not exactly one."""
+    """Return the only entry of that name.
+
+    Raises ``ValueError`` if the list does not have exactly one entry with this name.
+    """
     (found,) = [each for each in entries if each["name"] == name]
     return found
 
@@ -164,7 +169,7 @@ def _load_officially(source: str | None, context: str | None, where: str) -> _Re
     except SettingsError as error:
         raise SettingsError(f"{where}: {error}") from error
     except Exception as error:
-        # Errors of the package's parsers (YAML, base64, types) all mean the same here.
+        # Errors of the package's parsers (YAML, base64, types) all mean that the file cannot be read.
         raise SettingsError(f"{where}: {one_line(error)}") from error
     server = str(configuration.host)
     parts = urlsplit(server)

@@ -2,9 +2,9 @@
 
 No other module makes requests.
 
-Lists and watches use a full HTTP client; behind a proxy, writes use it, too. Otherwise writes, which are small and may
-be thousands a second, use a pool of open connections (``ConnectionPool``). This module decodes nothing except the
-``Status`` bodies of errors.
+Lists and watches use a full HTTP client; behind a proxy, writes use it, too. Without a limit, writes, which are small
+and may be thousands a second, use a pool of open connections (``ConnectionPool``). This module decodes nothing except
+the ``Status`` bodies of errors.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 _MAX_MESSAGE = 500
 _MAX_RETRY_AFTER = 60.0
 """The longest Retry-After that is obeyed, in seconds; API servers ask for a few seconds."""
-# Plain numbers: looking up a member of an enumeration takes longer than comparing it.
+# Status codes are plain numbers: looking up a member of an enumeration takes longer than comparing it.
 _NO_SUCCESS = int(HTTPStatus.MULTIPLE_CHOICES)
 _UNAUTHORIZED = int(HTTPStatus.UNAUTHORIZED)
 _TARGET = re.compile(r"/[!-~]*")
@@ -81,7 +81,8 @@ class Transport:
         self._clock = clock
         self._refresh_seconds = refresh_seconds
         self._timeout = aiohttp.ClientTimeout(total=timeout, connect=_CONNECT_SECONDS)
-        # No compression: it takes the server more time than sending the bytes takes on a cluster network.
+        # Replies are not compressed: compression takes the server more time than sending the bytes takes on a cluster
+        # network.
         self._headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": user_agent}
         self._tls = settings.tls
         self._authorized_until = float("-inf") if settings.credentials else float("inf")
@@ -110,13 +111,13 @@ class Transport:
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections. Further requests open new ones."""
+        """Close all connections. Later requests open new connections."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
         if self._writes is not None:
             self._writes.close()
-            await asyncio.sleep(0)  # connections end in the next turn of the event loop
+            await asyncio.sleep(0)  # Connections end in the next turn of the event loop.
 
     async def get(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = JSON) -> bytes:
         """Return the body of a GET, in the media type ``accept``. Raises ``ApiError`` or ``UnreachableError``."""
@@ -147,7 +148,9 @@ class Transport:
             return None
 
     async def post(self, path: str, body: bytes, *, urgent: bool = False) -> bytes:
-        """Return the body of a POST of JSON; an ``urgent`` one goes before other writes if they wait for connections.
+        """Return the body of the answer to a POST of JSON.
+
+        An ``urgent`` POST goes before other writes if they wait for connections.
 
         Raises ``ApiError`` or ``UnreachableError``.
         """
@@ -219,8 +222,8 @@ class Transport:
                         method, path, self._timeout, query, body, media_type
                     ) as response:
                         reply = await _read(response)
-                # A request that was refused because of its credentials was not carried out, so it is sent again with
-                # new ones.
+                # A request refused because of its credentials was not carried out, so it is sent again with new
+                # credentials.
                 if reply.status != _UNAUTHORIZED or last or not await self._renew(used):
                     if reply.status >= _NO_SUCCESS:
                         raise _refusal(reply)
@@ -271,7 +274,7 @@ class Transport:
         )
 
     def _new_session(self) -> aiohttp.ClientSession:
-        # Callers limit their own concurrency; a limit here could make a binding wait for a watch.
+        # Callers limit their own concurrency; a limit in this client could make a binding wait for a watch.
         connector = aiohttp.TCPConnector(
             limit=0, keepalive_timeout=_IDLE_SECONDS, socket_factory=probing_socket
         )
@@ -295,7 +298,7 @@ class Transport:
         return self._identity() != used
 
     async def _authorize(self, *, refused: bool = False) -> None:
-        """Load credentials if their time is over; if that fails, keep the old ones, which may still be valid."""
+        """Load credentials if their time is over; if that fails, keep the present ones, which may still be valid."""
         if self._clock() < self._authorized_until:
             return
         async with self._authorizing:
@@ -314,7 +317,10 @@ class Transport:
             self._authorized_until = self._clock() + self._refresh_seconds
 
     def _use(self, credentials: Credentials) -> None:
-        """Use these credentials from now on; if their certificates differ, open new connections."""
+        """Use these credentials from now on.
+
+        If their certificates differ from the present ones, open new connections.
+        """
         if credentials.authorization:
             self._headers = {**self._headers, "Authorization": credentials.authorization}
             self._heads.clear()
@@ -355,7 +361,7 @@ def _refusal(reply: Reply) -> ApiError:
     try:
         status = decode_object(raw, Status)
     except MalformedObjectError:
-        pass  # a proxy or load balancer answered, not the API server
+        pass  # A proxy or load balancer answered, not the API server.
     else:
         reason, message = status.reason, status.message or message
         retry_after = retry_after or status.details.retry_after_seconds or None

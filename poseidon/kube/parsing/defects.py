@@ -26,7 +26,7 @@ def list_defects(defects: Sequence[Defect], most: int = MOST_LISTED) -> str:
 class Defect:
     """One fault of an object: ``field`` is a path in it, ``problem`` says what is wrong and what to do.
 
-    Its text is short, whatever the object contains.
+    The text of a defect is short, whatever the object contains.
     """
 
     field: str
@@ -37,5 +37,5 @@ class Defect:
         return f"{shorten(self.field, LONGEST_FIELD)}: {problem}" if self.field else problem
 
     def prefix_path(self, prefix: str) -> Defect:
-        """Return the same defect for an object that is part of another one, at ``prefix``."""
+        """Return the same defect for an object that is part of another object, at ``prefix``."""
         return Defect(f"{prefix}.{self.field}" if self.field else prefix, self.problem)

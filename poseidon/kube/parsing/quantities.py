@@ -103,8 +103,8 @@ def _times_power_of_ten(mantissa: int, exponent: int, *, down: bool) -> int:
     """Return ``mantissa * 10**exponent`` rounded up or ``down``, without building huge numbers."""
     if mantissa == 0:
         return 0
-    # A mantissa has at most 64 digits and 60 bits of suffix. With exponents beyond these bounds the result is far too
-    # large, or almost 0.
+    # A mantissa has at most 64 digits and 60 bits of suffix. Beyond these bounds of the exponent, the result is far
+    # too large, or almost 0.
     power: int = 10 ** min(abs(exponent), _MAX_POWER)
     if exponent >= 0:
         return mantissa * power

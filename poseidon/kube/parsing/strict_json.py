@@ -1,7 +1,7 @@
 """Reads JSON from annotations and ConfigMaps, and refuses JSON that could not be written again.
 
 Python's own reader accepts more than JSON: NaN, infinity, lone surrogates, and values nested so deeply that recursion
-overflows the stack. This reader refuses all of these with a message.
+overflows the stack. This reader refuses NaN, infinity, lone surrogates and values nested too deeply, with a message.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_DEPTH: Final = 64
 """Deepest nesting of lists and maps."""
 
 MAX_DIGITS: Final = 400
-"""Most digits of a whole number. Other JSON readers cannot represent longer ones."""
+"""Most digits of a whole number. JSON readers other than Python's cannot represent longer numbers."""
 
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 

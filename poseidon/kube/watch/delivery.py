@@ -55,7 +55,7 @@ class Delivery(Generic[T]):
     def count_heard(self, kind: str, number: int) -> None:
         """Count received changes of a kind in the metrics."""
         series = self._heard.get(kind)
-        if series is None:  # looked up once, as that takes longer than counting
+        if series is None:  # The series is looked up once, because that takes longer than counting.
             series = self._heard[kind] = self._metrics.watch_events.labels(self._resource, kind)
         series.inc(number)
 
@@ -66,7 +66,8 @@ class Delivery(Generic[T]):
     def deliver(self, batch: Sequence[Change[T]], size: int = 0) -> None:
         """Pass on changes, of ``size`` bytes in all; changes that cannot be handled are set aside.
 
-        If many changes come, namespaces take turns (see ``NamespaceTurns``): ``catch_up`` passes on the rest later.
+        If many changes come, namespaces take turns (see ``NamespaceTurns``): ``catch_up`` passes on the remaining
+        ones later.
         """
         if not self._in_turn or not self.synced.is_set():
             self._pass_on(batch)

@@ -22,7 +22,7 @@ T = TypeVar("T", bound=KubeStruct)
 async def pages(transport: Transport, resource: Resource[T], limit: int) -> AsyncGenerator[Page[T], None]:
     """Yield the pages of one consistent list, each of at most ``limit`` objects.
 
-    The next page is requested while the caller works on this one. Raises ``KubeError``; an ``ApiError`` with
+    The reader requests the next page while the caller works on this one. Raises ``KubeError``; an ``ApiError`` with
     ``expired`` means that the server has forgotten the list's version, so the list must begin anew.
     """
     fetch = asyncio.create_task(_fetch(transport, resource, {"limit": str(limit)}))
@@ -42,7 +42,7 @@ async def pages(transport: Transport, resource: Resource[T], limit: int) -> Asyn
 
 
 class Present(NamedTuple):
-    """The present version of a collection, and of one of its objects ("" if that does not exist)."""
+    """The present version of a collection, and of one of its objects ("" if that object does not exist)."""
 
     version: str
     of_object: str
@@ -51,11 +51,11 @@ class Present(NamedTuple):
 async def read_present(
     transport: Transport, resource: Resource[Any], newest: ObjectMeta, seconds: float
 ) -> Present:
-    """Read the present versions of a collection and of one of its objects (``newest``, or any), in one request.
+    """Read, in one request, the present versions of a collection and of one of its objects (``newest``, or any object).
 
-    A list of one name in one namespace costs the API server a single read, and needs no further rights than the list of
-    all objects. Raises ``KubeError``, also if no answer comes within ``seconds``: a failing server that loses a request
-    must not delay the next one as long as a large list may take.
+    A list of one name in one namespace costs the API server a single read, and needs no further rights than the list
+    of all objects. Raises ``KubeError``, also if no answer comes within ``seconds``: a failing server that loses a
+    request must not delay the next request as long as a large list may take.
     """
     resource = replace(resource, kind=MetadataOnly)
     query = {"limit": "1"}
@@ -79,7 +79,7 @@ async def versions_at(
 ) -> dict[str, str]:
     """Return the objects' resource versions by uid, at the collection's exact ``version``; ``limit``: page size.
 
-    Only metadata are requested. Raises as ``pages`` does, also if the server has forgotten that version.
+    The request asks for metadata only. Raises as ``pages`` does, also if the server has forgotten that version.
     """
     resource = replace(resource, kind=MetadataOnly)
     query = {"limit": str(limit), "resourceVersion": version, "resourceVersionMatch": "Exact"}

@@ -1,12 +1,13 @@
 """Handles changes of many namespaces in turn, so that one namespace's slow objects do not delay others.
 
-Some objects take a hundred times as long to handle as others, which cannot be known beforehand. So the time spent on
-each namespace is measured, and slowly forgotten. Changes wait in one queue per namespace, and the namespace with the
-least time goes first. If several namespaces are served, one with more time than another pauses after each piece of
-work, for a multiple of the work's time: the event loop then has time for the other namespaces' objects, such as their
-bindings. If only one namespace has changes, it never pauses.
+Some objects take a hundred times as long to handle as others, and the time cannot be known beforehand. The time spent
+on each namespace is therefore measured, and slowly forgotten. Changes wait in one queue per namespace, and the
+namespace with the least time goes first. If several namespaces have changes, a namespace with more time than another
+pauses after each piece of work, for a multiple of the work's time: the event loop then has time for the other
+namespaces' objects, such as their bindings. If only one namespace has changes, the work on it never pauses.
 
-Changes of one object keep their order. If several of them wait, only the last one is passed on, as with a list.
+Changes of one object keep their order. If several changes of one object wait, only the last one is passed on, as with
+a list.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ MOST_BYTES = 64 * 2**20
 _SLICE = 0.01
 """Seconds of work after which the event loop may do other work."""
 LONG = 0.004
-"""Target for the longest time, in seconds, of changes of one namespace that are passed on together."""
+"""Target for the longest time, in seconds, that changes of one namespace are passed on without a break."""
 _FIRST, _LARGEST = 4, 256
 """Number of changes that are passed on together: at first, and at most."""
 _FORGOTTEN = 0.25
@@ -81,7 +82,7 @@ class NamespaceTurns(Generic[T]):
         return not self._changes and self._clock() >= self._quiet_at
 
     def take(self, changes: Sequence[Change[T]], size: int = 0) -> None:
-        """Add changes (of ``size`` bytes in all), and pass on some of them; the rest waits for ``hand_on``."""
+        """Add changes (of ``size`` bytes in all), and pass on some of them; the others wait for ``hand_on``."""
         each = size // len(changes) if changes else 0
         for change in changes:
             known = self._changes.get(change.uid)
@@ -130,7 +131,8 @@ class NamespaceTurns(Generic[T]):
     def _find(self, change: Change[T]) -> str:
         """Return the namespace of a change, and add it if it is new."""
         found = change.object
-        # The namespace of a deleted object is not known here; handling its end takes little time.
+        # The namespace of a deleted object is not known at this point; handling the end of an object takes little
+        # time.
         name = get_metadata(found).namespace if found is not None else ""
         if name not in self._namespaces:
             self._namespaces[name] = _Namespace(at=self._clock())

@@ -1,7 +1,7 @@
 """Compares the objects that a reflector has passed on with the API server's, from time to time, by metadata only.
 
-A list at exactly the watch's version must contain the same objects in the same versions. If it differs, an event was
-lost or is wrong, and no later event would correct that.
+A list at exactly the version that the watch has reached must contain the same objects in the same versions. If it
+differs, an event was lost or is wrong, and no later event would correct that.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ async def reconcile(
 ) -> None:
     """Compare until cancelled: about once per period, and whenever ``wanted`` is set.
 
-    Each comparison is up to a quarter of a period earlier or later. If the period is 0, compare only when ``wanted`` is
-    set. ``known`` returns the known objects, or None while they belong to no single version; ``list_anew`` is called if
-    they differ.
+    Each comparison is up to a quarter of a period earlier or later. If the period is 0, compare only when ``wanted``
+    is set. ``known`` returns the known objects, or None while they belong to no single version; ``list_anew`` is
+    called if they differ from the server's.
     """
     metrics, period = environment.metrics, environment.watch.reconcile_period
     while True:

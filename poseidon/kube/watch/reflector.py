@@ -2,10 +2,11 @@
 
 A list comes in pages, and each page is passed on as it arrives. The watch starts at the list's version and asks for
 bookmarks, so that it resumes after a broken stream. When the server has forgotten that version (410), the reflector
-lists again and reports objects that have vanished. A missing API group (404) is no error: the reflector tries it again
-slowly, so that it finds a group that is installed later. If the server then has another version of the group, the
-reflector uses that one. From time to time, and after each outage, the known objects are compared with the server's.
-Smaller versions show that the server has returned to an older state; then all collections are listed again.
+lists again and reports objects that have vanished. A missing API group (404) is no error: the reflector tries the
+group again slowly, so that it finds a group that is installed later. If the server then has another version of the
+API group, the reflector uses that version. From time to time, and after each outage, the known objects are compared
+with the server's. Smaller versions show that the server has returned to an older state; then all collections are
+listed again.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ _log = logging.getLogger(__name__)
 class Reflector(Generic[T]):
     """The list and watch of one collection, which run until cancelled.
 
-    ``take`` gets changes in batches, in the server's order, in the event loop's thread; it must not block. It may get
-    an unchanged object again, or the deletion of an unknown uid. If it raises for a change, the object is set aside.
-    ``changed`` is called after each batch, and when the first list is complete or the collection turns out not to be
-    served. ``in_turn``: once the first list is complete, namespaces whose objects take long wait for others (see
-    ``NamespaceTurns``). ``run`` returns only by cancellation.
+    ``take`` gets changes in batches, in the server's order, in the event loop's thread; it must not block. The
+    handler may get an unchanged object again, or the deletion of an unknown uid. If it raises for a change, the
+    object is set aside. ``changed`` is called after each batch, and when the first list is complete or the collection
+    turns out not to be served. ``in_turn``: whether, once the first list is complete, namespaces whose objects take
+    long wait for others (see ``NamespaceTurns``). ``run`` returns only by cancellation.
     """
 
     def __init__(
@@ -71,13 +72,13 @@ class Reflector(Generic[T]):
         self._options = environment.reflector
         self._backoff = Backoff(self._random, self._options.backoff_initial, self._options.backoff_cap)
         self._version = ""
-        self._newest = ""  # also set while a list is under way
-        self._last_changed = ObjectMeta()  # the object that the watch showed last, if it still exists
+        self._newest = ""  # the newest version seen, also while a list is under way
+        self._last_changed = ObjectMeta()  # the object that the watch showed last, if the object still exists
         self._rewinds_heeded = environment.rewinds.count
         self._comparison = asyncio.Event()
         self._relist_reason = "start"
-        self._known: dict[str, str] = {}  # versions by uid
-        self._marks: dict[str, int] = {}  # marks of the last outlines, by uid
+        self._known: dict[str, str] = {}  # versions of objects by uid
+        self._marks: dict[str, int] = {}  # marks of the objects' last outlines, by uid
         self._watched = asyncio.Timeout(None)
         self._broken_in_a_row = 0
         self._absent = False
@@ -113,7 +114,7 @@ class Reflector(Generic[T]):
                 if not self._version:
                     await self._list()
                 elif await self._has_gone_back() or not self._version:
-                    continue  # another task may have asked for a new list
+                    continue  # Another task may have asked for a new list.
                 await self._watch()
             except ApiError as error:
                 await self._recover_from_answer(error)
@@ -139,13 +140,13 @@ class Reflector(Generic[T]):
     async def _list_served(self) -> None:
         seen: dict[str, str] = {}
         version = ""
-        self._marks.clear()  # the list may contain other objects
+        self._marks.clear()  # The list may contain other objects than the last one.
         async with aclosing(pages(self._transport, self._served, self._options.page_size)) as listed:
             async for page in listed:
                 version = page.resource_version
                 for rejected in page.rejected:
                     self._delivery.reject(rejected.metadata, rejected.problem)
-                    # The object still exists, so its last known state is kept.
+                    # The rejected object still exists, so its last known state is kept.
                     seen[rejected.metadata.uid] = rejected.metadata.resource_version
                 batch = [Change(get_metadata(item).uid, item) for item in page.items]
                 metadata = (get_metadata(item) for item in page.items)
@@ -193,7 +194,7 @@ class Reflector(Generic[T]):
                 self._relist("drift")
             return
         if not heard and self._environment.clock() - started < 1.0:
-            # Without this, a proxy that ends streams at once would get requests in a tight loop.
+            # A proxy that ends streams at once would otherwise get requests in a tight loop.
             raise UnreachableError(f"watch of {self.path}: ended at once")
 
     def _take_lines(self, lines: Sequence[bytes]) -> None:
@@ -263,9 +264,9 @@ class Reflector(Generic[T]):
     async def _has_gone_back(self) -> bool:
         """Check, before a watch is resumed, whether the server has returned to an older state.
 
-        The watch would then be silent until its version exists again. If the server's version has caught up, the
-        version of the object that changed last shows it. If that object no longer exists, or the server was away for
-        longer, all known objects are compared.
+        The watch would be silent until its version exists again. If the server's version has caught up, the version
+        of the object that changed last shows it. If that object no longer exists, or the server was away for longer,
+        all known objects are compared.
         """
         last = self._last_changed
         present = await read_present(self._transport, self._served, last, self._options.look_seconds)
@@ -325,7 +326,7 @@ class Reflector(Generic[T]):
     def _list_anew(self, reason: str) -> None:
         if self._version:
             self._relist(reason)
-            with suppress(RuntimeError):  # no watch at present
+            with suppress(RuntimeError):  # The reflector has no watch at present.
                 self._watched.reschedule(asyncio.get_running_loop().time())
 
     # --- recovery ------------------------------------------------------------------------------------------
@@ -339,13 +340,13 @@ class Reflector(Generic[T]):
             self._metrics.watch_errors.labels(self._resource.name, "expired").inc()
             _log.info("version expired, listing anew resource=%s", self._resource.name)
             self._relist("expired")
-            # List again at once the first time; pause if the server repeats the answer.
+            # List again at once the first time; pause if the server repeats the same answer.
             if self._backoff.failures:
                 await asyncio.sleep(self._backoff.next())
             else:
                 self._backoff.next()
         elif error.not_found and self._version and self._resource.other_paths:
-            self._relist("served")  # the server may serve another version by now
+            self._relist("served")  # The server may serve another version of the collection by now.
         elif error.not_found or (not self._resource.required and error.status == HTTPStatus.FORBIDDEN):
             await self._wait_until_served(error)
         else:
@@ -356,8 +357,8 @@ class Reflector(Generic[T]):
         first = self._backoff.failures == 0
         delay = max(self._backoff.next(), at_least)
         self._broken_in_a_row += 1
-        # Each failure is logged at debug level, but the first of a streak at a higher one: an outage is one line, not
-        # thousands.
+        # Each failure is logged at debug level, but the first failure in a row at a higher level: an outage then
+        # gives one line, not thousands.
         _log.log(
             logging.WARNING if first else logging.DEBUG,
             'api server request failed, retrying resource=%s server=%s in=%.1fs error="%s"',

@@ -41,11 +41,11 @@ class BindResult(Enum):
     ELSEWHERE = "elsewhere"
     """The pod is bound to another node already."""
     GONE = "gone"
-    """The pod does not exist any more, is being deleted, or another one has its name."""
+    """The pod does not exist any more, is being deleted, or another pod has its name."""
     FAILED = "failed"
-    """Not bound, but a later try may succeed."""
+    """The pod is not bound, but a later try may succeed."""
     WITHHELD = "withheld"
-    """Not posted: the node would not accept the pod any more."""
+    """The binding was not posted: the node would not accept the pod any more."""
 
 
 class BindOutcome(NamedTuple):
@@ -91,7 +91,7 @@ class AdaptiveLimit:
         self._options = options or ConcurrencyOptions()
         self._limit = self._options.initial
         self._before: tuple[int, float] | None = (
-            None  # limit and rate before the last step up, for comparison
+            None  # limit and rate before the last step up, to compare with
         )
         self._hold = 0
         self._may_shrink_at = float("-inf")
@@ -113,7 +113,7 @@ class AdaptiveLimit:
             self._begin()
 
     def note_rejection(self) -> None:
-        """Note that the server was too busy for a request, or failed. This counts at most once per period."""
+        """Note that the server was too busy for a request, or failed. Within a period, only the first call counts."""
         now = self._clock()
         if now < self._may_shrink_at:
             return
@@ -187,12 +187,12 @@ class Binder(WorkerPool[BindRequest]):
         self._ended: deque[float] = deque([float("-inf")] * self._options.burst, self._options.burst)
         """Times when the last bindings ended, the latest last."""
         self._quiet: asyncio.Task[None] | None = None
-        # Looked up once: finding a series by its labels takes longer than counting in it.
+        # The series is looked up once, because finding it by its labels takes longer than counting in it.
         self._durations = {result: metrics.bind_duration.labels(result.value) for result in BindResult}
 
     async def wait_quiet(self) -> None:
         """Wait until there was no binding for ``lull_seconds``, or for ``lone_seconds`` outside of bursts."""
-        # One task checks for all waiting writes: hundreds of writes would otherwise check after every binding.
+        # One task checks for all waiting writes: otherwise, hundreds of writes would check after every binding.
         if self._quiet is None or self._quiet.done():
             if not self.unfinished and self._rest() <= 0:
                 return
@@ -228,10 +228,11 @@ class Binder(WorkerPool[BindRequest]):
     async def _bind(self, request: BindRequest, started: float) -> BindOutcome:
         path = f"/api/v1/namespaces/{request.namespace}/pods/{request.name}/binding"
         body = binding_body(request)
-        tries: Tries | None = None  # None until the first failure
+        tries: Tries | None = None  # None until the first failure of the binding
         perhaps_done = False
         while True:
-            # No await between this check and its outcome: the next check must no longer count a refused pod.
+            # No other task may run between this check and its outcome: the next check must no longer count a refused
+            # pod.
             refused = "" if perhaps_done else self._refusal(request)
             if refused:
                 return BindOutcome(request, BindResult.WITHHELD, refused)

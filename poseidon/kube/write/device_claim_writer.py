@@ -39,7 +39,7 @@ class DeviceClaimWrite(NamedTuple):
     instead: Callable[[Json, float], tuple[str, Json]] | None = None
     """For a claim that stands for another object: returns the path of that object and the merge patch to send.
 
-    Its arguments are the change of the claim's status, and the time in seconds since the epoch.
+    The function is called with the change of the claim's status, and the time in seconds since the epoch.
     """
     report: tuple[str, Json] | None = None
     """For a claim created together with its devices: path and merge patch that name the claim in its pod's status.
@@ -133,9 +133,9 @@ def _results(allocation: Json) -> list[tuple[Any, ...]]:
 class DeviceClaimWriter(WorkerPool[DeviceClaimWrite]):
     """A writer of device claims that runs until cancelled, and calls ``on_ended`` at the end of each write.
 
-    Each write applies to one resource version of the claim. If another program has changed the claim, the writer reads
-    it again, and applies the write to the new content if that allows it. So no write is made twice, even if its answer
-    was lost.
+    Each write applies to one resource version of the claim. If another program has changed the claim, the writer
+    reads it again, and applies the write to the new content if that allows it. A write is therefore never made twice,
+    even if its answer was lost.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class DeviceClaimWriter(WorkerPool[DeviceClaimWrite]):
     ) -> ResourceClaim:
         """Patch the claim's metadata, or its status; return the claim as the server answers."""
         metadata = {"uid": claim.metadata.uid, "resourceVersion": claim.metadata.resource_version, **more}
-        if status is None:  # a strategic merge patch keeps other finalizers
+        if status is None:  # A strategic merge patch keeps other finalizers.
             path, form, body = write.path, STRATEGIC_MERGE_PATCH, {"metadata": metadata}
         else:
             path, form, body = f"{write.path}/status", MERGE_PATCH, {"metadata": metadata, "status": status}

@@ -1,8 +1,8 @@
 """Writes events: about pods and their groups in kube-scheduler's words, and warnings about other objects.
 
 Each pod has at most one event object per reason. When the pod's state changes again, that object's count, message and
-time are updated, so neither states that change often nor restarts flood a cluster with events. A warning's name depends
-on its content, so a repeated warning, even from another process, renews the first one.
+time are updated. Neither states that change often nor restarts therefore flood a cluster with events. A warning's
+name depends on its content, so a repeated warning, even from another process, renews the first one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REMEMBERED = 100_000
 
 
 class _Write(NamedTuple):
-    """An event to write. ``renews``: an event of this name exists, and only its time changes."""
+    """An event to write. ``renews``: whether an event of this name exists, so that only its time changes."""
 
     name: str
     about: ObjectRef
@@ -71,7 +71,7 @@ class EventWriter(WriteBehind[_Write]):
         self._instance = instance
         self._wall = environment.wall
         self._serial = int(self._wall() * 1e9)
-        # The failure events of pods that still wait, oldest first. If one is forgotten, a second event object is
+        # The failure events of pods that still wait, oldest first. If an event is forgotten, a second event object is
         # created.
         self._posted: OrderedDict[str, _Posted] = OrderedDict()
 
@@ -95,7 +95,7 @@ class EventWriter(WriteBehind[_Write]):
         """Write an event about a pod or a group, for example why it is pending. Callers report changes only."""
         if isinstance(about, PodRef):
             about = ObjectRef("v1", "Pod", about.uid, about.namespace, about.name)
-        # The event is named here, so that a second try after a lost answer creates no second event.
+        # The writer names the event, so that a second try after a lost answer creates no second event.
         self._serial += 1
         name = f"{about.name[:_MAX_NAME]}.{self._serial:x}"
         self.put((about.uid, reason), _Write(name, about, reason, message, self._wall()))

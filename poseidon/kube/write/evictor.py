@@ -53,7 +53,7 @@ class EvictionRequest(NamedTuple):
 class EvictionOutcome(NamedTuple):
     """The result of an eviction: ``refusal`` is "" if the pod leaves or no longer exists, else why it stays.
 
-    ``gone``: the pod no longer existed; this request or another one may have removed it.
+    ``gone``: whether the pod no longer existed; this request or another one may have removed it.
     """
 
     request: EvictionRequest
@@ -92,7 +92,9 @@ class Evictor(WorkerPool[EvictionRequest]):
         super().submit(request)
 
     def withdraw(self, uid: str) -> None:
-        """Cancel the eviction of a pod unless it has been requested; its outcome is then a refusal.
+        """Cancel the eviction of a pod unless it has been requested already.
+
+        The outcome of a cancelled eviction is a refusal.
 
         A pod that must leave together with others stays only if all of them can stay.
         """
@@ -143,11 +145,12 @@ class Evictor(WorkerPool[EvictionRequest]):
                     # The pod no longer exists, or another pod has its name.
                     return EvictionOutcome(request, gone=True)
                 if not delete and _SEVERAL_BUDGETS in error.message:
-                    # The subresource cannot check several budgets at once, but the solver has checked each of them.
+                    # The eviction subresource cannot check several budgets at once, but the solver has checked each
+                    # of them.
                     delete = True
                     continue
                 refused = is_budget_refusal(error)
-                # Another conflict means that some other write came in between.
+                # A conflict for another reason means that some other write came in between.
                 pause = None if refused else tries.pause(error, may_help=error.transient or error.outrun)
                 if pause is None:
                     return EvictionOutcome(request, error.message if error.throttled else str(error))

@@ -22,7 +22,7 @@ class JointEviction:
     async def stays(self, requested: Collection[str]) -> bool:
         """Return whether all pods can stay: none of them is in ``requested`` any more, and none leaves.
 
-        If requests in flight decide this, wait for their answers.
+        If the answers of requests in flight decide this, the function waits for them.
         """
         while not self._leaves and self.unfinished.isdisjoint(requested):
             if not self._in_flight:

@@ -22,7 +22,10 @@ _ALREADY_BOUND = "already bound to a node"
 
 
 class Patch(NamedTuple):
-    """A patch and its path. It contains the object's uid, so the server refuses it for other objects of that name."""
+    """A patch and its path.
+
+    A patch contains the object's uid, so the server refuses it for other objects of the same name.
+    """
 
     path: str
     body: Mapping[str, Any]
@@ -101,8 +104,8 @@ class _Unscheduled(NamedTuple):
 class ConditionWriter(PatchWriter):
     """A writer of ``PodScheduled=False`` with kube-scheduler's reasons, for people and autoscalers.
 
-    Autoscalers add nodes for pods with reason ``Unschedulable``. They do not for ``SchedulerError``, which pods have
-    that no solver has looked at.
+    Autoscalers add nodes for pods with reason ``Unschedulable``. Autoscalers do not react to ``SchedulerError``, the
+    reason of pods at which no solver has looked.
     """
 
     def __init__(
@@ -117,7 +120,11 @@ class ConditionWriter(PatchWriter):
     def unschedulable(
         self, pod: PodRef, message: str, *, was_unschedulable: bool, undecided: bool = False
     ) -> None:
-        """Write that a pod is unschedulable. ``was_unschedulable``: it was so before, and keeps its transition time."""
+        """Write that a pod is unschedulable.
+
+        ``was_unschedulable``: whether the pod was unschedulable before, so that the condition keeps its transition
+        time.
+        """
         waiting = self.waiting(pod.uid)
         if waiting is not None:
             was_unschedulable = isinstance(waiting, _Unscheduled) and waiting.since is None

@@ -1,8 +1,8 @@
 """Creates refused pods again under their names, or deletes those that their controllers have replaced.
 
-A name is free only after the old pod is deleted, so between deletion and creation only this process knows the pod.
-Therefore it checks everything that could prevent the creation before it deletes the pod, and then tries to create the
-pod until that succeeds.
+A name becomes free only when the old pod is deleted, so between deletion and creation only this process knows the
+pod. Before deleting a pod, this module therefore checks everything that could prevent the creation; afterwards it
+tries to create the pod until that succeeds.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class PodRecovery:
                 group.create_task(await self._waiting.get())
 
     async def _guard(self, pod: PodRef, work: Awaitable[str]) -> None:
-        """Run one recovery, count it, and keep its failure from the others."""
+        """Run one recovery, count it, and make sure that its failure affects no other recovery."""
         try:
             result = await work
         except KubeError as error:
@@ -119,10 +119,10 @@ class PodRecovery:
         return found if current and (found.get("status") or {}).get("phase") == "Failed" else None
 
     async def _delete(self, pod: PodRef) -> bool:
-        """Delete the pod with this uid; return False if it no longer exists.
+        """Delete the pod with this uid; return False if the pod no longer exists.
 
-        This uses an eviction, which no budget refuses for a failed pod. The HTTP library would send a DELETE twice if
-        its answer is lost, and the second answer, 404, would not say which program deleted the pod.
+        The deletion is an eviction, which no budget refuses for a failed pod. The HTTP library would send a DELETE
+        twice if the answer is lost, and the second answer, 404, would not say which program deleted the pod.
         """
         lost = False
 
@@ -144,7 +144,10 @@ class PodRecovery:
         return True
 
     async def _create(self, pod: PodRef, path: str, body: Object) -> str:
-        """Create the pod, and try again until it exists. Its old object is deleted, so giving up would lose the pod."""
+        """Create the pod, and try again until it exists.
+
+        The pod's old object is deleted, so giving up would lose the pod.
+        """
         encoded = msgspec.json.encode(body)
         backoff = Backoff(self._random, 0.2, 10.0)
         refusals = 0
@@ -153,7 +156,7 @@ class PodRecovery:
                 await self._transport.post(path, encoded)
             except ApiError as error:
                 if error.already_exists:
-                    # Another pod has the name, or an earlier try succeeded and its answer was lost.
+                    # Another pod has the name, or an earlier try succeeded although its answer was lost.
                     return "recreated"
                 refusals += not error.transient and not error.outrun
                 if refusals >= _STUBBORN:
@@ -222,7 +225,7 @@ def _obstacle(pod: Object) -> str:
         return "finalizers keep its name taken"
     for entry in metadata.get("managedFields") or ():
         fields = (entry.get("fieldsV1") or {}).get("f:spec") or {}
-        # A binding leaves no entry in managedFields, so whoever manages spec.nodeName chose the node itself.
+        # A binding leaves no entry in managedFields, so a manager of spec.nodeName has chosen the node itself.
         if "f:nodeName" in fields:
             return f"its node was chosen by {entry.get('manager', 'its creator')}"
     return ""

@@ -54,8 +54,8 @@ class SuspensionWrite(NamedTuple):
 class SuspensionEnd(NamedTuple):
     """The end of a write that resumes or suspends an object: ``refusal`` is "" if it succeeded, else why it failed.
 
-    ``overtaken``: the object has changed since it was read, perhaps by an earlier try of this write; the watch will
-    show it.
+    ``overtaken``: whether the object has changed since it was read, perhaps by an earlier try of this write; the
+    watch will show the change.
     """
 
     write: SuspensionWrite

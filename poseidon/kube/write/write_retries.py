@@ -1,7 +1,7 @@
 """Queues write requests: workers send them, try again after failures, and let urgent requests go first.
 
 Events and conditions inform people and autoscalers; bindings start pods. On a busy API server, events and conditions
-must not slow bindings. So they wait while bindings are under way, but not for ever.
+must not slow bindings. Such writes therefore wait while bindings are under way, but not for ever.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class WorkerPool(Generic[W]):
         self._wanted.set()
 
     def discard_waiting(self) -> int:
-        """Drop the waiting requests; return how many there were."""
+        """Drop the waiting requests; return how many were dropped."""
         count = len(self._waiting)
         self._waiting.clear()
         self._note_if_idle()
@@ -177,7 +177,7 @@ class WorkerPool(Generic[W]):
 class WriteBehindOptions(RetryOptions):
     """Limits of a queue of writes.
 
-    At most ``bound`` writes may wait; further ones are dropped and counted. For ``patience`` seconds after its
+    At most ``bound`` writes may wait; any more writes are dropped and counted. For ``patience`` seconds after its
     submission, a write lets urgent work go first; most bursts are shorter. At most ``workers`` writes are in flight,
     about as many as bindings: in a longer burst, late writes then get half of the server's capacity. ``late`` limits
     how many writes are in flight during urgent work after their ``patience`` is over; None: ``workers``.
@@ -200,10 +200,10 @@ class _Waiting(NamedTuple, Generic[W]):
 class WriteBehind(Generic[W]):
     """A bounded queue of writes of one ``kind``, by key.
 
-    ``perform`` carries out one write. It raises ``KubeError``, or another exception for an impossible write, which is
-    then dropped. ``wait_quiet`` returns once no urgent work is left. A write is dropped silently if its object does not
-    exist (404), its namespace is being deleted, another object has its name, or the object to create exists already
-    (409). Of other refusals, only the first is logged until a write succeeds again.
+    ``perform`` carries out one write. ``perform`` raises ``KubeError``, or another exception for an impossible write,
+    which is then dropped. ``wait_quiet`` returns once no urgent work is left. A write is dropped silently if its
+    object does not exist (404), its namespace is being deleted, another object has its name, or the object to create
+    exists already (409). Of other refusals, only the first is logged until a write succeeds again.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class WriteBehind(Generic[W]):
         self._perform = perform
         self._wait_quiet = wait_quiet
         metrics = environment.metrics
-        # Looked up once: finding a series by its labels takes longer than counting in it.
+        # The series is looked up once, because finding it by its labels takes longer than counting in it.
         self._counts = {result: metrics.writes.labels(kind, result) for result in _RESULTS}
         self._random = environment.random
         self._sleep = environment.sleep
@@ -235,7 +235,7 @@ class WriteBehind(Generic[W]):
         self._complained = False
 
     def put(self, key: Hashable, write: W) -> None:
-        """Queue a write; it replaces one with the same key that still waits."""
+        """Queue a write; it replaces a waiting write with the same key."""
         earlier = self._waiting.get(key)
         if earlier is not None:
             self._waiting[key] = _Waiting(write, earlier.until)
@@ -269,16 +269,16 @@ class WriteBehind(Generic[W]):
     async def _carry_out(self, key: Hashable) -> None:
         waiting = self._waiting.get(key)
         if waiting is None or key in self._active:
-            # The write was withdrawn meanwhile, or withdrawn, submitted again and so queued twice.
+            # The write was withdrawn meanwhile, or was withdrawn and submitted again, and so queued twice.
             return
         self._active.add(key)
         try:
             is_quiet = False
-            # If late writes have no limit of their own, they need not be counted.
+            # Late writes need not be counted if they have no limit of their own.
             if self._late is not None or asyncio.get_running_loop().time() < waiting.until:
                 is_quiet = await self._is_quiet_by(waiting.until)
             async with nullcontext() if is_quiet or self._late is None else self._late:
-                if key in self._waiting:  # otherwise it was withdrawn meanwhile
+                if key in self._waiting:  # if the write was not withdrawn meanwhile
                     await self._write(self._waiting.pop(key).write)
         finally:
             self._active.discard(key)

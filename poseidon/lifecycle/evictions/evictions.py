@@ -36,7 +36,7 @@ class Evictions:
             if delta.withdrawn:
                 if (
                     record is not None and record.phase is Phase.EVICTING
-                ):  # the eviction may not have been carried out yet
+                ):  # The API server may not have carried out the eviction yet.
                     self.actions.append(WithdrawEviction(delta.task))
             elif record is None:
                 self.refusals.note(Kind.EVICTION, Reason.GONE, delta.task, "there is no such pod")

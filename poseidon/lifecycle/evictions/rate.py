@@ -20,8 +20,8 @@ class EvictionLimits(Section):
 class EvictionRate:
     """A token bucket that limits evictions. ``clock`` is monotonic.
 
-    Pods that must be evicted together are never split. If they are more than the bucket can hold, a full bucket allows
-    all of them, and later evictions wait longer.
+    Pods that must be evicted together are never split. If the evictions are more than the bucket can hold, a full
+    bucket allows all of them, and later evictions wait longer.
     """
 
     def __init__(self, limits: EvictionLimits, clock: Callable[[], float]) -> None:

@@ -1,7 +1,7 @@
 """Reviews the evictions that a round requests: the bridge evicts a pod only if it sees the reason itself.
 
-There are three reasons to evict a pod: a more important pod takes its place, it uses quota that another pod is to have,
-or its gang has failed. If a pod needs several victims to leave and one of them stays, none of them is evicted.
+A pod may be evicted for three reasons: a more important pod takes its place, it uses quota that another pod is to
+have, or its gang has failed. If a pod needs several victims to leave and one of them stays, none of them is evicted.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class GangView:
         return group.job.id if job.min_members > 1 or job.groups else ""
 
     def is_failing(self, uid: str) -> bool:
-        """Return whether a pod's gang has too few members on nodes and never had enough, so that it may be given up."""
+        """Return whether a pod's gang has too few members on nodes and never had enough: it may then be given up."""
         group = self._groups.group_of(uid)
         if group is None or self._jobs.has_been_whole(group.job.id):
             return False
@@ -211,8 +211,8 @@ class GangView:
     def find_unit(self, uid: str) -> str:
         """Return the name of the unit that must be evicted together with a pod, "" if the pod may be evicted alone.
 
-        The unit is the pod's gang if the gang must be disrupted as a whole. Otherwise it is the outermost group in the
-        gang that contains the pod and must be disrupted as a whole.
+        The unit is the pod's gang if the gang must be disrupted as a whole. Otherwise the unit is the outermost group
+        in the gang that contains the pod and must be disrupted as a whole.
         """
         group = self._groups.group_of(uid)
         demand = self._groups.demand(group) if group is not None and self.gang_of(uid) else None

@@ -68,6 +68,6 @@ NO_TIERS = Tiers((), MappingProxyType({}))
 def name_tier(tier: int) -> str:
     """Return the key of the label that names a machine's HyperNode of the highest tier up to this one.
 
-    Only machines have this label, not nodes.
+    Only machines have this label; nodes do not.
     """
     return f"topology.volcano.sh/tier-{tier}"

@@ -134,7 +134,7 @@ class CohortSpec(KubeStruct, frozen=True):
 
 
 class Cohort(KubeStruct, frozen=True):
-    """kueue.x-k8s.io Cohort. Without an object a cohort has no quota of its own."""
+    """kueue.x-k8s.io Cohort. A cohort without an object has no quota of its own."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: CohortSpec = CohortSpec()
