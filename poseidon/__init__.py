@@ -1,7 +1,7 @@
 """Contains the bridge, which connects the API server of Kubernetes with the solver by the solver's protocol.
 
-``plan``, ``explain``, ``audit`` and ``read`` are the Python interface (``poseidon.api``). They are imported on first
-use, so that programs without them do not start more slowly.
+``plan``, ``explain``, ``audit`` and ``read`` are the Python interface (``poseidon.api``). These parts are imported on
+first use, so that programs without them do not start more slowly.
 """
 
 import logging
@@ -13,14 +13,15 @@ __version__ = "0.2.0"
 
 _INTERFACE = frozenset({"audit", "explain", "plan", "read"})
 
-# Commands that do not log print no records; commands that log add their own handlers.
+# Commands that do not log write no log records to the terminal; commands that log add handlers of their own.
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def _refuse_foreign(*names: str) -> None:
     """Raise ``ImportError`` if Python finds another package or folder of a name that belongs to this distribution.
 
-    The names of this distribution's packages are plain words, so other distributions may use them too (decision 0038).
+    The names of this distribution's packages are plain words, so other distributions may use them, too (decision
+    0038).
     """
     here = Path(__file__).resolve().parents[1]
     for name in names:

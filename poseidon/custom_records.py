@@ -47,15 +47,15 @@ class Outbox(Generic[K, V]):
 
     @property
     def changed(self) -> bool:
-        """Whether there may be differences that are to be sent."""
+        """Whether differences may have to be sent."""
         return bool(self._changed)
 
     def get(self, key: K) -> V | None:
-        """Return the latest value under a key, None if there is none."""
+        """Return the latest value under a key, None if the key has no value."""
         return self._desired.get(key)
 
     def put(self, key: K, value: V) -> None:
-        """Set the value under a key; a value equal to the present one changes nothing."""
+        """Set the value under a key; if the value equals the present one, nothing changes."""
         if key not in self._desired or self._desired[key] != value:
             self._desired[key] = value
             self._changed[key] = None
@@ -95,12 +95,15 @@ class NameIndex:
         self._uids: dict[str, str] = {}
 
     def put(self, uid: str, name: str) -> None:
-        """Set the name of the object with this uid; the former object of this name has no name any more."""
+        """Set the name of the object with this uid; a former object with this name then has no name any more."""
         self._names[uid] = name
         self._uids[name] = uid
 
     def remove(self, uid: str) -> str:
-        """Remove the object with this uid; return its name, "" if it was unknown or another object now has the name."""
+        """Remove the object with this uid.
+
+        Return its name, "" if the object was unknown or another object now has the name.
+        """
         name = self._names.pop(uid, "")
         if self._uids.get(name) != uid:
             return ""
@@ -197,7 +200,7 @@ class CustomRecords:
             self._outbox.put(key, versions[min(versions)][1])
 
     def _log_defects(self, key: _Key, defects: Sequence[Defect]) -> None:
-        """Log the defects of an object that it did not have when it was read before."""
+        """Log those defects of an object that it did not have when it was last read."""
         found = tuple(str(defect) for defect in defects)
         for text in found:
             if text not in self._complaints.get(key, ()):

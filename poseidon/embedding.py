@@ -39,7 +39,7 @@ _TRIAL_LOOKS = 400_000_000
 """The limit on the work of a trial round, in evaluations of machines: about ten seconds of one core."""
 
 _NO_LIMIT = 2**60
-"""The limit on the work of a round that means that there is no limit."""
+"""The limit on the work of a round that stands for "no limit"."""
 
 _NO_CLASSES: Mapping[str, type] = MappingProxyType({})
 
@@ -65,7 +65,7 @@ def check_configuration(
 
 
 def _faults(document: Mapping[str, Any], classes: Mapping[str, type] = _NO_CLASSES) -> Iterator[str]:
-    """Yield the faults that models find in their arguments, or if there are none, those that the bridge finds."""
+    """Yield the faults that models find in their arguments or, if they find none, those that the bridge finds."""
     from firmament.configuration.document import model_faults
 
     said = list(model_faults(document, classes))
@@ -152,7 +152,7 @@ class EmbeddedTrials:
         """Return how much moves could save, for ``points`` numbers of moves; ``prices``: as in ``find_cheaper_moves``.
 
         If models of some tasks read devices, there is only one point, for all moves that save more than their price.
-        The bound of those tasks is their whole cost.
+        The bound of that point is their whole cost.
         """
         from firmament.core.rescheduling.plan_moves import CostPoint, cost_frontier
         from firmament.solvers.ortools_solver import OrToolsSolver
@@ -164,7 +164,10 @@ class EmbeddedTrials:
         return cost_frontier(self._scheduler, prices, points, OrToolsSolver(lazy=True))
 
     def rehearse(self, waves: Iterable[Mapping[str, str]], cordoned: Iterable[str]) -> set[str]:
-        """Return the tasks that do not get their target machines, as ``Trials.rehearse`` does; call this last."""
+        """Return the tasks that do not get their target machines, as ``Trials.rehearse`` does.
+
+        Call this method last.
+        """
         return self._trials.rehearse(waves, cordoned)
 
     def consolidate(
@@ -209,7 +212,7 @@ def find_cheaper_moves(
 
 
 def _keep_placed(event: Event, placed: Mapping[str, str]) -> Iterator[Event]:
-    """Yield an event, with events that bind those of its tasks that ``placed`` (uid -> machine) contains."""
+    """Yield an event, and events that bind those of its tasks that ``placed`` (uid -> machine) contains."""
     from firmament.core.events import TasksBound, TasksSubmitted
 
     if not isinstance(event, TasksSubmitted) or placed.keys().isdisjoint(event.uids):

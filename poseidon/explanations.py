@@ -67,7 +67,7 @@ class PodDecision:
 class Margin:
     """The difference in cost between a pod's node and the cheapest other feasible node.
 
-    ``than``: this other node, which costs ``by`` points more (negative: less).
+    ``than``: the other node, which costs ``by`` points more than the pod's node (negative: less).
     """
 
     than: str
@@ -108,7 +108,7 @@ class PodExplanation:
         return self.node if self.decision is None else self.decision.node
 
     def margin(self) -> Margin | None:
-        """Return by how much the pod's node is cheaper than the next one; None if one of these does not exist."""
+        """Return by how much the pod's node is cheaper than the next node; None if one of the two does not exist."""
         own = self.nodes.get(self.chosen)
         others = [
             (each.cost, name) for name, each in self.nodes.items() if each.feasible and name != self.chosen

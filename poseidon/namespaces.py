@@ -37,7 +37,7 @@ class Namespaces:
             if namespace is None:
                 name = self._names.remove(
                     uid
-                )  # "": it is unknown, or a namespace of the same name has replaced it
+                )  # "": the namespace is unknown, or a namespace with the same name has replaced it
                 payload_now = None
             else:
                 name = namespace.metadata.name

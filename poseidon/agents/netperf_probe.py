@@ -80,7 +80,8 @@ class NetperfProbe:
     async def probe(self) -> dict[NodePair, Latency]:
         """Measure all pairs once and write the results; raise ``KubeError`` if a request fails.
 
-        A pair that cannot be measured is logged. Its earlier figure stays in the ConfigMap as long as both nodes exist.
+        A pair that cannot be measured is logged. The earlier figure of such a pair stays in the ConfigMap as long as
+        both nodes exist.
         """
         options, servers = self._options, await self._servers()
         domains = {}
@@ -151,8 +152,8 @@ class NetperfProbe:
 def node_pairs(domains: Mapping[str, Domain]) -> list[NodePair]:
     """Return the pairs of nodes to measure, in both directions, among the nodes that have a server.
 
-    The first node of a zone by name represents the zone, and the node of a region's first zone represents the region. A
-    node without a zone only represents its region, and a node without a region only its zone.
+    The zone's first node by name represents the zone, and the node of a region's first zone represents the region. A
+    node without a zone represents only its region, and a node without a region represents only its zone.
     """
     zones: dict[tuple[str, str], str] = {}
     regions: dict[str, str] = {}

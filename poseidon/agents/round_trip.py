@@ -76,7 +76,7 @@ async def _round_trips(
     _send_at_once(writer)
     writer.write(_ECHO)
     request = b"\0" * REQUEST_BYTES
-    # The first round trip is not counted, because it fills caches of routes and neighbours and waits for the server.
+    # The first round trip does not count, because it fills caches of routes and neighbours and waits for the server.
     writer.write(request)
     await reader.readexactly(ANSWER_BYTES)
     found: list[float] = []

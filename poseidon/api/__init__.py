@@ -6,7 +6,8 @@
     made.to_dict()                  # what `poseidon plan -o json` prints
     made.to_pandas()                # one row per pod
 
-The commands call these functions. They need no cluster and no other process: the solver runs in this one.
+The commands call these functions. The functions need no cluster and no other process: the solver runs in the caller's
+process.
 """
 
 from poseidon.api.calls import audit, explain, plan

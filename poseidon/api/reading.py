@@ -63,7 +63,7 @@ def read(
     Args:
         objects: in any mixture: paths of files and folders (``str`` without a line break, or ``Path``), YAML or JSON
             text (``str`` or ``bytes``), objects and Lists as dictionaries, models and lists of the ``kubernetes``
-            client, and lists of all these. ``plan``, ``explain`` and ``audit`` accept the same.
+            client, and lists of all these. ``plan``, ``explain`` and ``audit`` accept the same arguments.
         config: the configuration of both programs: a path, or the file's content as a dictionary.
         models: classes of cost models to use beside the configuration's, or ``UseModel`` for a weight and arguments.
         now: the time at which pods are scheduled, the present time by default.

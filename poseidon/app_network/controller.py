@@ -27,7 +27,7 @@ GATHER_SECONDS = 0.5
 """The seconds for which changes are gathered before a write, because many pods often change at once."""
 
 REST = 4.0
-"""The pause after writes, as a multiple of the time that the writes took, so that the API server stays responsive."""
+"""The pause after writes, as a multiple of the time that they took, so that the API server stays responsive."""
 
 CONCURRENCY = 8
 """The number of objects that are written at the same time."""
@@ -73,7 +73,7 @@ class ConfigMapFollower:
                 self._uids[name] = change.uid
                 self._take(name, change.object.data)
             elif change.uid == self._uids.get(name):
-                # Another uid belongs to an earlier ConfigMap of this name, which has been created again.
+                # A different uid belongs to an earlier ConfigMap with this name, which has been created again.
                 del self._uids[name]
                 self._take(name, None)
 
@@ -94,8 +94,8 @@ class NetworkController:
     """The controller that passes objects to ``book``, calls ``changed`` afterwards, and writes the book's proposals.
 
     If ``events`` is None, nothing is written; otherwise nothing is written before ``may_begin`` returns. Each write
-    states the version of the object from which it was computed. If the API server refuses it because the object has
-    changed meanwhile, the write is computed again.
+    states the version of the object from which the write was computed. If the API server refuses it because the
+    object has changed meanwhile, the write is computed again.
     """
 
     def __init__(
@@ -190,7 +190,10 @@ class NetworkController:
             self._fresh.set()
 
     async def _see_to(self, key: ObjectKey, limit: asyncio.Semaphore) -> KubeError | None:
-        """Write an object if it differs from its proposal; return an error after which to try again, else None."""
+        """Write an object if it differs from its proposal.
+
+        Return the error after which to try again, None if no error came.
+        """
         async with limit:
             result = self._book.reconcile(key, self._environment.wall())
             if result is None:
@@ -223,7 +226,8 @@ class NetworkController:
         ).inc()
         found = outcome.found
         if found is None or found.metadata.uid != proposal.uid:
-            return  # deleted, or replaced by another object of its name, which the watch reports
+            # The object was deleted, or replaced by another object with its name; the watch reports this.
+            return
         if not outcome.conflict:
             self._taken[proposal.key] = (found.metadata.resource_version, proposal.wanted)
         self._book.note_object(found)

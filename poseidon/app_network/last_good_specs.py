@@ -65,7 +65,7 @@ class GoodStates(Generic[K, S]):
         return iter(self._kept)
 
     def get(self, key: ObjectKey) -> Kept[K, S] | None:
-        """Return an object with its last valid spec, None if there is no object of this name."""
+        """Return an object with its last valid spec, None if no object has this name."""
         return self._kept.get(key)
 
     def get_last_good(self, key: ObjectKey) -> S | None:

@@ -56,7 +56,8 @@ class ObjectWriter:
             if found is not None and status and not _says(found, status):
                 metadata = {"uid": proposal.uid, "resourceVersion": found.metadata.resource_version}
                 body = {"metadata": metadata, "status": status}
-                # Without a status subresource the API server answers 404, and the first patch has written the status.
+                # Without a status subresource, the API server answers 404, and the first patch has already written
+                # the status.
                 found = await _if_there(self._patch(f"{path}/status", proposal.key, body), found)
         except ApiError as error:
             if error.conflict:

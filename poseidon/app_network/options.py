@@ -40,8 +40,9 @@ class NetworkOptions(Section):
 class NetworkArguments(Section):
     """The arguments of the overlay ``network_overhead`` that the bridge uses.
 
-    ``namespaces``: the namespaces in which to look for the AppGroup that a pod's label names; the first one that has it
-    counts. ``percentile``: the percentile of measured latencies, that of the section ``network`` if empty.
+    ``namespaces``: the namespaces in which to look for the AppGroup that a pod's label names; the first namespace
+    that has it counts. ``percentile``: the percentile of measured latencies, that of the section ``network`` if
+    empty.
     """
 
     model_config = ConfigDict(extra="ignore")

@@ -50,7 +50,7 @@ def judge_validity(defects: Sequence[Defect], *, in_force: bool) -> Finding:
 
 
 def merge_conditions(existing: Any, findings: Iterable[Finding], now: str) -> list[dict[str, Any]]:
-    """Return an object's conditions: one for each finding, and the existing ones of other types, unchanged.
+    """Return an object's conditions: one for each finding, and the existing conditions of other types, unchanged.
 
     The time of a transition changes only with the status of the condition. ``now`` is RFC 3339.
     """
@@ -99,7 +99,7 @@ class Notice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A merge patch for an object that still has the version ``version``; a part is None if it stays unchanged."""
+    """A merge patch for an object that still has the version ``version``; a part that stays unchanged is None."""
 
     key: ObjectKey
     uid: str
@@ -150,7 +150,7 @@ def propose(
 
 
 def list_notices(kept: Kept[Any, Any], findings: Iterable[Finding]) -> list[Notice]:
-    """Return the messages that neither this process nor, as the conditions show, an earlier one has sent."""
+    """Return the messages that neither this process nor, as the conditions show, an earlier process has sent."""
     existing = kept.status.get("conditions")
     news = []
     current = set()

@@ -19,8 +19,8 @@ from poseidon.kube.quarantine import Quarantine
 class NetworkState:
     """All AppGroups and NetworkTopologies, and the patches for them; ``members`` keeps their pods and nodes.
 
-    The same change may come several times. All data can be read from the API server again. ``quarantine`` records
-    objects that cause an error. Not thread-safe.
+    Callers may pass the same change several times. All data can be read from the API server again. ``quarantine``
+    records objects that cause an error. Not thread-safe.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class NetworkState:
         return None
 
     def _demands(self, app_group: str) -> tuple[Demand, ...]:
-        """Return the demands of the AppGroup of this name in the first of the configured namespaces that has one."""
+        """Return the demands of the AppGroup with this name in the first of the configured namespaces that has one."""
         for namespace in self._namespaces:
             demands = self._app_groups.demands(ObjectKey(APP_GROUP_KIND, namespace, app_group))
             if demands is not None:

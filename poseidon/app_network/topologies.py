@@ -43,7 +43,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         return frozenset(name for name in wanted if name is not None)
 
     def remove(self, uid: str) -> ObjectKey | None:
-        """Remove an object and its costs; return its key, None if the object is unknown."""
+        """Remove an object and its costs; return the object's key, None if the object is unknown."""
         self._measured.pop(uid, None)
         self._looked.pop(uid, None)
         return super().remove(uid)
@@ -69,7 +69,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         if kept.spec is not None:
             status["links"] = _links(kept.spec.capacity, allocated)
         spec: dict[str, Any] | None = None
-        # Nothing is written into a spec with defects, which people have to correct.
+        # People have to correct a spec with defects, so no costs are written into it.
         if costs is not None and kept.spec is not None and not kept.defects:
             written = kept.spec.weights.get(NETPERF_COSTS)
             former = kept.status.get("weightCalculationTime")
@@ -82,7 +82,10 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
         return (key.namespace, spec.config_map) if spec is not None and spec.config_map else None
 
     def _costs(self, kept: Kept[NetworkTopology, TopologySpec]) -> Levels | None:
-        """Return the costs in force: those that this process has computed, else those of the spec; None for none."""
+        """Return the costs in force: those that this process has computed, else those of the spec.
+
+        None if neither exist.
+        """
         measured = self._measured.get(kept.uid)
         if measured is None and kept.spec is not None:
             return kept.spec.weights.get(NETPERF_COSTS)
@@ -124,7 +127,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
 
 
 def _links(capacity: Levels, allocated: Levels) -> list[dict[str, Any]]:
-    """Return one entry for each link that has a stated capacity, or on which bandwidth is used."""
+    """Return one entry for each link that has a stated capacity, or on which pods use bandwidth."""
     links = []
     for level in (REGION, ZONE):
         pairs = {

@@ -98,7 +98,7 @@ class BandwidthLedger:
         for (level, origin, destination), bandwidth in sorted(self._total.items()):
             if bandwidth:
                 found[level][origin][destination] = bandwidth
-        self._total += Counter()  # drops links without use
+        self._total += Counter()  # Adding an empty Counter drops links without use.
         return {level: dict(pairs) for level, pairs in found.items()}
 
     def _links(self, app_group: str) -> Iterator[tuple[_Link, int]]:

@@ -161,7 +161,7 @@ def _expect_start(given: ReadCluster, name: str) -> ExpectedStart | None:
 
 
 def _expect_last_start(given: ReadCluster, names: Collection[str]) -> ExpectedStart | None:
-    """Return when the last of the named pods is expected to get a node, or None if none of them waits for one."""
+    """Return when the last of the named pods is expected to get a node, or None if no named pod waits for one."""
     from poseidon.simulate.expected_starts import expect_starts
 
     found = expect_starts(given.manifests, given.configuration, given.now)

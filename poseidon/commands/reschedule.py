@@ -100,7 +100,7 @@ def reschedule(
     """Move running pods by evicting them, for one of four objectives: see --objective.
 
     Pods move to nodes where they cost less, off hot nodes, off nodes that can be freed, or off a node that a waiting
-    pod needs. Only pods that a controller replaces may move, and only if the pod or its namespace allows that: the
+    pod needs. Only pods that a controller replaces may move, and only if the pod or its namespace allows moves: the
     namespace with the label firmament.io/reschedule=allow, the pod with an annotation of the same name and value. The
     command respects PodDisruptionBudgets; the bridge keeps the chosen nodes free for the new pods (moves.keepPlaces).
     """
@@ -152,7 +152,7 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
     async with transport:
         events = EventWriter(
             environment,
-            partial(asyncio.sleep, 0),  # this command binds nothing, so events need not wait for bindings
+            partial(asyncio.sleep, 0),  # This command binds nothing, so events need not wait for bindings.
             component="poseidon-reschedule",
             instance=os.uname().nodename,
         )

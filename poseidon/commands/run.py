@@ -161,7 +161,10 @@ def bridge_options(config: Path | None, leader_elect: bool | None) -> BridgeOpti
 
 
 def _override_election(configuration: BridgeConfiguration, leader_elect: bool | None) -> BridgeConfiguration:
-    """Return the configuration, with leader election as the command line sets it, if it does."""
+    """Return the configuration.
+
+    If the command line states leader election, that setting replaces the configuration's.
+    """
     if leader_elect is None:
         return configuration
     election = configuration.leader_election.model_copy(update={"leader_elect": leader_elect})
@@ -179,7 +182,7 @@ def _options(
         firmament=solvers.targets,
         configuration=configuration,
         cluster=name_observer(solvers.cluster) if dry_run else solvers.cluster,
-        # The start time as fencing number: a bridge that starts later replaces an earlier one.
+        # The start time is the fencing number: a bridge that starts later replaces an earlier one.
         fencing=0 if dry_run else int(time.time() * 1000),
         client=f"poseidon {poseidon.__version__}",
         instance=socket.gethostname(),

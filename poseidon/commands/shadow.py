@@ -85,7 +85,7 @@ async def _watch(transport: Transport, shadow: Shadow, period: float | None) -> 
 
     stop = stop_event()
     async with transport:
-        await transport.get("/version")  # a server that does not answer is reported at once
+        await transport.get("/version")  # A server that does not answer is reported at once.
         reflector = Reflector(Environment(transport), PODS, shadow.take_changes)
         following = asyncio.create_task(reflector.run())
         asking = asyncio.create_task(shadow.run())

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class _WithSweep(click.Command):
-    """The command ``simulate`` with its sub-command ``sweep``; so no scenario file may be called ``sweep``."""
+    """The command ``simulate`` with its sub-command ``sweep``.
+
+    A scenario file may therefore not be called ``sweep``.
+    """
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any

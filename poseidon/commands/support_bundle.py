@@ -71,7 +71,7 @@ def support_bundle(
     """Write FILE, an archive (.tar.gz) of the cluster's objects and the programs' state, without secrets.
 
     The archive holds the objects that placement reads. The command changes nothing in the cluster. The command leaves
-    out what it cannot read, and says so.
+    out what it cannot read, and the bundle says so.
     """
     from poseidon.live.support_bundle import archive, round_parts
 

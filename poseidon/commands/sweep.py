@@ -38,8 +38,8 @@ from poseidon.commands.shared.progress import show_progress
 def sweep(*, file: Path, out: Path, html: Path | None, jobs: int, dask: str | None) -> None:
     """Run a scenario with every combination of the settings that FILE lists, and print the best ones.
 
-    The command needs `pip install 'poseidon-firmament[simulate]'`; with --dask, it needs 'poseidon-firmament[dask]'
-    here and on the workers.
+    The command needs `pip install 'poseidon-firmament[simulate]'`; with --dask, this machine and the workers need
+    'poseidon-firmament[dask]'.
     """
     from poseidon.explanation_tables import print_rows
     from poseidon.simulate.sweep.grid import load_sweep

@@ -110,7 +110,7 @@ def _read(bridge: str, solver: str) -> Values:
     except (OSError, HTTPException) as error:
         why = error.reason if isinstance(error, urllib.error.URLError) else error
         raise fault(f"no bridge answers at {bridge}: {why}; start it with --metrics", 1) from None
-    # if the solver does not answer, its figures stay empty
+    # If the solver does not answer, its figures stay empty.
     with suppress(OSError, HTTPException, ValueError):
         found.update(
             (key, value)

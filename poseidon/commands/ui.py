@@ -324,7 +324,7 @@ async def _serve(
     )
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        with suppress(ValueError, RuntimeError):  # Python allows signal handlers only in the main thread
+        with suppress(ValueError, RuntimeError):  # Python allows signal handlers only in the main thread.
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(worker.close)

@@ -36,7 +36,10 @@ Arguments = TypeVar("Arguments", bound=Section)
 _MODEL_BY_ARGUMENTS: Mapping[type[Section], str] = MappingProxyType(
     {NetworkArguments: "network_overhead", TreeArguments: "topology"}
 )
-"""The arguments that the bridge also uses, with their cost model; they name objects that only the bridge reads."""
+"""The arguments of cost models that the bridge also uses, with their cost models.
+
+The arguments name objects that only the bridge reads.
+"""
 
 _ANY = "*"
 """The entry of ``scheduler_names`` that means every name."""

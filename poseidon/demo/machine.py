@@ -1,4 +1,4 @@
-"""Measures how busy the machine was during a demonstration; on a busy machine, its speed tells little."""
+"""Measures how busy the machine was during a demonstration; if it was busy, the demonstration's speed tells little."""
 
 from __future__ import annotations
 

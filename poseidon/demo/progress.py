@@ -59,11 +59,11 @@ class LineDisplay:
         self._last = clock()
 
     def __enter__(self) -> Self:
-        """Return the display; there is nothing to prepare."""
+        """Return the display; nothing has to be prepared."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave the display; there is nothing to clean up."""
+        """Leave the display; nothing has to be cleaned up."""
 
     def stage(self, text: str) -> None:
         """Print the name of the stage."""

@@ -39,7 +39,7 @@ class DemoOptions:
     ``folder`` is for logs. ``config`` is the scheduler's configuration. ``timeout`` is the time for all work, in
     seconds.
 
-    If ``page``, the dashboard is started, the cluster gets what the show needs, and solver and bridge are restarted
+    With ``page``, the dashboard is started, the cluster gets what the show needs, and solver and bridge are restarted
     when they are killed. ``say`` is called with a line for the page's address and for each restart.
     """
 

@@ -28,7 +28,7 @@ _OWNER_PATHS = {
 async def create_cluster(transport: Transport, workload: Workload) -> dict[OwnerKey, str]:
     """Create all objects except the pods; return the owners' uids.
 
-    Raises ``KubeError`` if the API server refuses one or does not answer.
+    Raises ``KubeError`` if the API server refuses an object or does not answer.
     """
     for name in workload.namespaces:
         await ensure_namespace(transport, name)
@@ -76,7 +76,7 @@ async def create_pods(
 
 
 async def create_in_bulk(transport: Transport, objects: Sequence[Object]) -> None:
-    """Create many objects of a simulated cluster in one request; raise ``ApiError`` if any is refused."""
+    """Create many objects of a simulated cluster in one request; raise ``ApiError`` if some object is refused."""
     if objects:
         await transport.post(BULK_PATH, b"\n".join(msgspec.json.encode(each) for each in objects))
 

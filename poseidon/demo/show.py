@@ -1,8 +1,8 @@
 """Runs the show of ``poseidon demo --ui``: pods come and end until the demonstration is stopped.
 
 Every few seconds, a batch of pods arrives; its pods end by themselves. Three scenes follow each other: a gang, a
-shortage of GPUs, and a node that is drained and returns. One pod fits on no node. A simulated cluster has no
-controllers of pods. This module therefore removes pods that have ended, and replaces evicted ones.
+shortage of GPUs, and a node that is drained and returns. One pod of the show fits on no node. A simulated cluster has
+no controllers of pods. This module therefore removes pods that have ended, and replaces evicted ones.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def make_gang(name: str, members: int, *, seconds: float) -> Sequence[Object]:
 
 
 def make_shortage(name: str, gpus: int, *, seconds: float) -> Iterator[Object]:
-    """Yield pods that request one GPU each; there are more such pods than GPUs."""
+    """Yield pods that request one GPU each; the cluster has fewer GPUs than such pods."""
     return job_pods(name, gpus + max(2, gpus // 3), {"cpu": "100m", GPU: "1"}, seconds=seconds)
 
 

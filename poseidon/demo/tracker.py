@@ -111,7 +111,7 @@ class PodTracker:
     def reasons(self) -> dict[str, int]:
         """Return the number of waiting pods by the first sentence of their messages.
 
-        The rest of the messages differs from pod to pod.
+        After the first sentence, messages differ from pod to pod.
         """
         messages = (self._lives[name].message for name in self._waiting)
         firsts = (message.partition(". ") for message in messages)

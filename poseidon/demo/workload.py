@@ -83,8 +83,8 @@ def example_paths() -> tuple[str, ...]:
 def load_workload(paths: Sequence[str], *, nodes: int, pods: int, scheduler_name: str) -> Workload:
     """Read manifests and multiply them to ``nodes`` nodes and at least ``pods`` pods (0: as they are written).
 
-    Pods that already run are left out, and so are pods that a controller of the manifests would replace. Raises
-    ``ManifestError`` with one line per defect; it is a defect if there are no nodes, or no pods to schedule.
+    Pods that already run are left out; so are pods that a controller of the manifests would replace. Raises
+    ``ManifestError`` with one line per defect; a workload without nodes or without pods to schedule is a defect, too.
     """
     warnings: list[str] = []
     documents = _read(paths, warnings)
@@ -122,7 +122,7 @@ def _read(paths: Iterable[str], warnings: list[str]) -> list[Document]:
     take_inventory(documents, defects, [])
     if defects:
         raise ManifestError(defects)
-    # A file may give an object twice with the same contents; the object is multiplied only once.
+    # A file may state an object twice with the same contents; the object is multiplied only once.
     unique = {(each.kind, *_key(each)): each for each in documents}
     return list(unique.values())
 

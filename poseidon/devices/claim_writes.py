@@ -1,7 +1,7 @@
 """Decides what to write to each device claim: the pods for which it is reserved, and its devices.
 
 Each claim has at most one write under way. The next write follows from the claim as the API server shows it, and from
-the pods that join and leave it. So this state need not be stored, and a lost answer does no harm.
+the pods that join and leave it. The state of writes need therefore not be stored, and a lost answer does no harm.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ClaimProgress:
     unsure: bool = False
     """Whether the last write failed without an answer, so that the claim must be read before the next write."""
     writing: DeviceClaimWrite | None = None
-    """The write under way."""
+    """The write that is under way."""
     look_at: float | None = None
     """The time to try a failed write again, by the monotonic clock; None if no write has failed."""
 
@@ -58,7 +58,7 @@ class ClaimWrites:
     """The next write of each ResourceClaim, and the outcomes of these writes.
 
     ``find`` returns a claim (``namespace/name``) as the API server shows it, None if unknown. ``find_report`` returns
-    what else must be written with a claim: see ``DeviceClaimWrite.report``.
+    what must be written together with a claim: see ``DeviceClaimWrite.report``.
     """
 
     def __init__(
@@ -213,7 +213,7 @@ class ClaimWrites:
 
     @staticmethod
     def _has(progress: ClaimProgress, claim: DeviceClaim, uid: str) -> bool:
-        """Return whether a claim is reserved for a pod, and the write under way does not end that."""
+        """Return whether a claim is reserved for a pod, and the write under way does not end the reservation."""
         if progress.unsure or (progress.writing is not None and uid in progress.writing.leave):
             return False
         return uid in claim.reserved
@@ -234,7 +234,7 @@ class ClaimWrites:
         if not join and not leave and not progress.freeing:
             return
         if progress.look_at is not None and progress.look_at > now and not join:
-            return  # a failed write is tried again later
+            return  # A failed write is tried again later.
         instead = partial(build_patch, claim.found) if is_virtual(claim.found) else None
         report = self._find_report(claim.key)
         write = DeviceClaimWrite(

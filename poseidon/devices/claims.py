@@ -46,7 +46,7 @@ class DeviceClaim:
         return self.found.metadata.deletion_timestamp is not None
 
     def is_for_group(self, name: str) -> bool:
-        """Return whether the claim was made for the PodGroup of this name, for all of its pods."""
+        """Return whether the claim was made for the PodGroup with this name, for all of the group's pods."""
         owner = self.found.metadata.controller()
         if owner is None or owner.kind != "PodGroup" or not owner.api_version.startswith(_GROUPS):
             return False
@@ -124,7 +124,7 @@ class PodDeviceClaim(NamedTuple):
     made: bool = False
     """Whether the claim is made from a template: for this pod, or for its PodGroup."""
     problem: str = ""
-    """Why the pod's spec names no claim, "" if it does."""
+    """Why the pod's spec names no claim, "" if it names one."""
     group: str = ""
     """The name of the pod's PodGroup, "" for none; the claim may have been made for the group."""
 
@@ -168,12 +168,12 @@ def find_tie(pod: Pod, needs: DeviceNeeds) -> str:
 
 
 class DeviceResolution(NamedTuple):
-    """The devices that a pod needs because of its claims, or the reason why it has to wait."""
+    """The devices that a pod needs because of its claims, or the reason why the pod has to wait."""
 
     needs: DeviceNeeds = ()
     """The pod's needs, which go into its class."""
     waits: str = ""
-    """Why the pod has to wait, in kube-scheduler's words; "" if it need not."""
+    """Why the pod has to wait, in kube-scheduler's words; "" if it need not wait."""
 
 
 NO_CLAIMS = DeviceResolution()

@@ -24,9 +24,9 @@ from poseidon.kube.parsing.quantities import QuantityError, amount
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
-"""Prefix of the resource that every DeviceClass provides by its own name."""
+"""Prefix of a resource that every DeviceClass provides under the class's own name."""
 NAME = "<extended-resources>"
-"""The name within the pod for this claim; no claim of the pod's spec can have it."""
+"""The name within the pod for the claim of its extended resources; no claim of the pod's spec can have this name."""
 _LONGEST_BASE = 200
 
 
@@ -93,7 +93,7 @@ class ExtendedResources:
                 self._provide()
 
     def _provide(self) -> None:
-        """Find which class provides which resource; if several classes name one resource, the newest does."""
+        """Find which class provides which resource; if several classes name a resource, the newest class does."""
         found = {f"{IMPLICIT}{each.metadata.name}": each.metadata.name for each in self._classes.values()}
         by_age = sorted(self._classes.values(), key=lambda each: each.metadata.name, reverse=True)
         for each in sorted(by_age, key=lambda each: each.metadata.creation_timestamp or ""):
@@ -135,7 +135,7 @@ class ExtendedResources:
         return (PodDeviceClaim(NAME, key, made=True),)
 
     def _name_claim(self, uid: str, pod: Pod, asked: Collection[str]) -> str:
-        """Return the key of a pod's claim, "" if it needs none; expect the claim if it must still be created."""
+        """Return the key of a pod's claim, "" if the pod needs none; expect the claim if it must still be created."""
         namespace = pod.metadata.namespace or "default"
         status = pod.status.extended_resource_claim_status
         named = status.resource_claim_name if status is not None else ""

@@ -25,7 +25,7 @@ class KnownClaims:
         return iter(self._claims.values())
 
     def get(self, key: str) -> DeviceClaim | None:
-        """Return a claim, None if there is none."""
+        """Return a claim, None if it is not known."""
         return self._claims.get(key)
 
     def put(self, uid: str, found: ResourceClaim) -> str:
@@ -47,7 +47,7 @@ class KnownClaims:
         return key
 
     def expect(self, key: str, claim: ResourceClaim, report: tuple[str, Json]) -> bool:
-        """Add a claim that will be created once it gets devices; return whether it is new.
+        """Add a claim that will be created once it gets devices; return whether the claim is new.
 
         ``report`` is the write to its pod that follows the creation.
         """

@@ -12,7 +12,7 @@ from poseidon.kube.api.metadata import PodRef
 
 @dataclass(slots=True)
 class KnownPod:
-    """A pod that names claims, its node ("" for none), and its needs because of these claims."""
+    """A pod that names claims, the pod's node ("" for none), and its needs because of these claims."""
 
     name: str
     claims: tuple[PodDeviceClaim, ...]
@@ -30,7 +30,7 @@ class PlacedPod:
     waiting: set[str] = field(default_factory=set)
     """Claims reserved for it whose drivers have not reported all binding conditions yet."""
     after: frozenset[str] = frozenset()
-    """Uids of pods that are evicted for it, so that it may get their devices."""
+    """Uids of pods that are evicted for this pod, so that it may get their devices."""
     blocked: set[str] = field(default_factory=set)
     """Claims that cannot be written until other claims have released their devices."""
 

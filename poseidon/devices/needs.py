@@ -15,7 +15,7 @@ class ClaimNeed(NamedTuple):
     claim: str = ""
     """``namespace/name`` of a claim that others may share, or that has devices already."""
     spec: str = ""
-    """JSON of the spec of a claim that was made for this pod alone; so all pods of a template share a class."""
+    """JSON of the spec of a claim that was made for this pod alone; all pods of a template therefore share a class."""
 
 
 DeviceNeeds: TypeAlias = tuple[ClaimNeed, ...]

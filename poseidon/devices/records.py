@@ -37,7 +37,10 @@ def encode_features(disabled: Sequence[str]) -> bytes | None:
 def encode_claim(
     claim: DeviceClaim, under_way: Json | None, reserved_for: Iterable[str], in_use_by: Iterable[str]
 ) -> bytes:
-    """Return the payload of a claim's record; ``under_way``: the allocation that a claim without one will get."""
+    """Return the payload of a claim's record.
+
+    ``under_way``: the allocation that a claim without an allocation will get.
+    """
     return _encode(
         {
             "spec": claim.found.spec,

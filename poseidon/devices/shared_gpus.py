@@ -1,8 +1,8 @@
 """Represents nodes and pods that share GPUs as slices and claims, and binds such pods one after another on a node.
 
-HAMi's device plugin does not know for which pod a kubelet asks, and assumes the pod that has waited longest. So the
-next pod of a node is bound only after the plugin has reported that the pod before has its GPUs, or after the lifetime
-of HAMi's own lock.
+HAMi's device plugin does not know for which pod a kubelet asks, and assumes the pod that has waited longest. The next
+pod of a node is therefore bound only after the plugin has reported that the pod before has its GPUs, or after the
+lifetime of HAMi's own lock.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class SharedGpus:
         self._sizes = self._sizes + Counter(now) - Counter(former)
         if self._sizes.keys() != before:
             for uid, pod in self._pods.items():
-                with suppress(ValueError):  # the pod's message already says what is wrong
+                with suppress(ValueError):  # The pod's message already says what is wrong.
                     self._tell_claim(uid, pod)
 
     def forget_node(self, name: str) -> None:
@@ -135,7 +135,7 @@ class SharedGpus:
     # --- pods ----------------------------------------------------------------------------------------------
 
     def put_pod(self, uid: str, pod: Pod) -> tuple[PodDeviceClaim, ...]:
-        """Add or update a pod; return a tuple with the claim made for its devices, () if it requests none."""
+        """Add or update a pod; return a tuple with the claim made for the pod's devices, () if it requests none."""
         if not self.system.asks(pod):
             return ()
         self._pods[uid] = pod
@@ -195,7 +195,10 @@ class SharedGpus:
     # --- turns of pods on a node ---------------------------------------------------------------------------
 
     def holds_back(self, key: str, allocation: Json) -> bool:
-        """Return whether a claim that stands for annotations must wait for another pod's; if not, begin its turn."""
+        """Return whether a claim that stands for annotations must wait for another pod's claim.
+
+        If not, begin its turn.
+        """
         if not key.endswith(name_claim("", self.system.name)):
             return False
         node = str(allocation["devices"]["results"][0]["pool"])

@@ -58,7 +58,7 @@ class DeviceState:
 
     @property
     def has_news(self) -> bool:
-        """Whether one of the methods named ``take_`` has results to return."""
+        """Whether one of the methods whose names begin with ``take_`` has results to return."""
         return bool(self._changed or self._affected or self._settled or self._writes.has_news)
 
     # --- changes of claims and pods ------------------------------------------------------------------------
@@ -74,7 +74,7 @@ class DeviceState:
                 self._claim_changed(key)
 
     def expect_claim(self, key: str, claim: ResourceClaim, report: tuple[str, Json]) -> None:
-        """Store a claim that will be created once it gets devices, with the ``report`` then written to its pod."""
+        """Store a claim that will be created once it gets devices; ``report`` is then written to its pod."""
         if self._claims.expect(key, claim, report):
             self._claim_changed(key)
 
@@ -191,9 +191,9 @@ class DeviceState:
     def note_unplaced(self, uid: str) -> bool:
         """Release devices held only by pods without a node, because one of these pods (``uid``) has found no node.
 
-        Otherwise waiting pods could block one another with devices that none of them uses. Claims that are reserved for
-        waiting pods alone lose the reservation for this pod; claims that are reserved for no pod lose their devices, as
-        in kube-scheduler. The result says whether any devices or reservations are released.
+        Otherwise, waiting pods could block one another with devices that none of them uses. If claims are reserved
+        only for waiting pods, their reservation for this pod ends. Claims that are reserved for no pod lose their
+        devices, as in kube-scheduler. The result says whether any devices or reservations are released.
         """
         pod = self._pods.get(uid)
         if pod is None or pod.place:
@@ -290,7 +290,7 @@ class DeviceState:
                 self._look_at_drivers(uid, placement)
 
     def _note_use(self, key: str) -> None:
-        """Update which devices a claim has or will get, and mark its pods and its record as changed."""
+        """Update which devices a claim has or will get; mark the claim's pods and its record as changed."""
         self._changed[key] = None
         self._affected.update(dict.fromkeys(self._users.get(key)))
         claim, progress = self._claims.get(key), self._writes.get(key)
@@ -323,7 +323,7 @@ class DeviceState:
         return ""
 
     def _makes_way(self, key: str, after: frozenset[str]) -> bool:
-        """Return whether a claim has users, and all of these are in ``after``, so that they leave first."""
+        """Return whether a claim has users, and all of them are in ``after``, so that they leave first."""
         claim, progress = self._claims.get(key), self._writes.get(key)
         users = {*(claim.reserved if claim else ()), *(progress.joining if progress else ())}
         return bool(users) and users <= after
@@ -366,7 +366,7 @@ class DeviceState:
             self._settle(uid, "")
 
     def _settle(self, uid: str, reason: str) -> None:
-        """Record the outcome of a placement; a failed one (``reason``) stays known until the pod has lost its node."""
+        """Record a placement's outcome; a failed placement (``reason``) is known until the pod has lost its node."""
         self._settled[uid] = reason
         if not reason:
             placement = self._placements.pop(uid)

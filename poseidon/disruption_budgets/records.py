@@ -1,4 +1,4 @@
-"""Makes records of PodDisruptionBudgets, which say which tasks each covers and how many of these may end now."""
+"""Makes records of PodDisruptionBudgets, which say which tasks each budget covers and how many of these may end now."""
 
 from __future__ import annotations
 

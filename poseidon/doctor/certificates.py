@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from protos.conventions.tls import TlsFiles
 
 SOON = timedelta(days=7)
-"""A certificate that expires sooner is reported; cert-manager renews it after two thirds of its lifetime."""
+"""A certificate that expires sooner than in this time is reported.
+
+Cert-manager renews certificates after two thirds of their lifetime.
+"""
 
 
 def check_certificates(files: TlsFiles, now: float) -> Iterator[Finding]:
@@ -57,7 +60,7 @@ def _authority(path: Path, content: bytes, now: datetime) -> Finding:
         trusted = load_pem_x509_certificates(content)
     except ValueError as error:
         return Finding(check, Verdict.WRONG, f"{path} holds no certificate (PEM): {error}")
-    # A file may hold several certificates while one is replaced; the one that is valid longest counts.
+    # While a certificate is replaced, a file may hold several; the one that is valid longest counts.
     longest = max(trusted, key=lambda each: each.not_valid_after_utc)
     return _in_time(check, path, longest, now)
 

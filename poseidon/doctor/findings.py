@@ -16,7 +16,7 @@ class Verdict(Enum):
 
 
 class Finding(NamedTuple):
-    """Result of one check in one line; unless all is well, it says what to do."""
+    """Result of one check, in one line; unless all is well, the line says what to do."""
 
     check: str
     verdict: Verdict

@@ -44,7 +44,9 @@ class Role(Enum):
 
 
 class LeaseWrite(NamedTuple):
-    """A Lease to write. It replaces the resource version in its metadata; without one, it is created.
+    """A Lease to write.
+
+    The Lease replaces the one with the resource version in its metadata; without a version, the Lease is created.
 
     ``begun``: time of the decision, by the election's ``clock``.
     """
@@ -100,9 +102,9 @@ class Election:
         return self.role is Role.LEADER and self._clock() < self._deadline
 
     def observe(self, lease: Lease | None) -> None:
-        """Note the Lease as a watch shows it, which may be out of date; None: it was deleted.
+        """Note the Lease as a watch shows it, which may be out of date; None: the Lease was deleted.
 
-        A leader that sees another holder renews the Lease at once, which shows who holds it.
+        If a leader sees another holder in the Lease, it renews the Lease at once, which shows who holds it.
         """
         if self.role is not Role.LEADER:
             self.read(lease)
@@ -110,7 +112,7 @@ class Election:
             self._try_at = self._clock()
 
     def read(self, lease: Lease | None) -> None:
-        """Note the present Lease from the API server's answer, None if there is no Lease."""
+        """Note the present Lease from the API server's answer, None if no Lease exists."""
         former = self._seen
         if former is None or lease is None or lease.spec != former.spec:
             self._seen_at = self._clock()
@@ -130,7 +132,7 @@ class Election:
     def next_write(self) -> LeaseWrite | None:
         """Return the Lease to write now to become or stay leader; None if it is too early or this process has ended.
 
-        If a leader has not renewed in time, this call ends its lead.
+        If a leader has not renewed the Lease in time, this call ends its lead.
         """
         now = self._clock()
         if self.role is Role.LEADER and now >= self._deadline:
@@ -205,7 +207,7 @@ class Election:
 
 
 def _fencing(lease: Lease | None) -> int:
-    """Return the fencing number in a Lease's annotation, 0 if there is none."""
+    """Return the fencing number in a Lease's annotation, 0 if the Lease has none."""
     text = lease.metadata.annotations.get(FENCING, "") if lease is not None else ""
     return int(text) if len(text) < 20 and text.isascii() and text.isdecimal() else 0
 

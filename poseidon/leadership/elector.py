@@ -30,7 +30,7 @@ _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 
 class LeadershipLostError(Exception):
-    """This process has lost the lead. It must stop, because another process may lead by now."""
+    """This process does not lead any more. It must stop, because another process may lead by now."""
 
 
 class Elector:
@@ -53,7 +53,7 @@ class Elector:
         self._clock = environment.clock
         self._renewal_seconds = (
             options.renew_deadline / 2
-        )  # half, so that a second try has time if the first request hangs
+        )  # half of the time, so that a second try is possible if the first request hangs
         self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._path = f"{self._collection}/{options.resource_name}"
         self._wake = asyncio.Event()
@@ -98,10 +98,10 @@ class Elector:
             await asyncio.gather(following, return_exceptions=True)
 
     async def release(self) -> None:
-        """Stop leading and write the Lease so that others can take over at once."""
+        """Stop leading, and write the Lease so that another process can take over at once."""
         self._released = True
         try:
-            async with asyncio.timeout(_PATIENCE), self._writing:  # a renewal under way has to end first
+            async with asyncio.timeout(_PATIENCE), self._writing:  # A renewal under way has to end first.
                 lease = self._election.release()
                 self._wake.set()
                 if lease is None:
@@ -160,7 +160,7 @@ class Elector:
             return decode_object(
                 await self._transport.post(self._collection, msgspec.json.encode(body)), Lease
             )
-        # A null holder removes the former one; the API server refuses an empty name.
+        # A null holder removes the former holder; the API server refuses an empty name.
         body["spec"] = {"holderIdentity": None, "leaseTransitions": 0, **spec}
         return decode_object(
             await self._transport.patch(self._path, msgspec.json.encode(body), MERGE_PATCH), Lease
@@ -207,7 +207,7 @@ class OnlyBridge:
         await asyncio.Event().wait()
 
     async def release(self) -> None:
-        """Do nothing: there is no Lease to give back."""
+        """Do nothing: without election, no Lease has to be given back."""
 
 
 Leadership: TypeAlias = Elector | OnlyBridge

@@ -22,10 +22,10 @@ _NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 class LeaderElectionOptions(Section):
     """The section ``leaderElection``, with the names and defaults of kube-scheduler, but off by default.
 
-    ``lease_duration`` (15 s): how long other bridges wait after the last renewal that they saw before they take over.
-    ``renew_deadline`` (10 s): how long the leader goes on without a renewal. ``retry_period`` (2 s): the pause between
-    renewals. ``resource_name`` and ``resource_namespace`` name the Lease; without a namespace it is in that of the pod,
-    or ``default`` outside a cluster.
+    ``lease_duration`` (15 s): how long other bridges wait, after the last renewal that they saw, before they take
+    over. ``renew_deadline`` (10 s): how long the leader goes on without a renewal. ``retry_period`` (2 s): the pause
+    between renewals. ``resource_name`` and ``resource_namespace`` name the Lease; without a namespace it is in that
+    of the pod, or ``default`` outside a cluster.
     """
 
     leader_elect: StrictBool = False
@@ -47,7 +47,7 @@ class LeaderElectionOptions(Section):
 
     @property
     def longest_lease(self) -> float:
-        """The longest duration of a Lease, in seconds, that is honoured; a longer one is cut to this.
+        """Longest duration of a Lease, in seconds, that a bridge honours; a longer duration is cut to this.
 
         Durations configured for bridges of one cluster may differ by the factor ``LONGEST_MULTIPLE`` at most.
         """

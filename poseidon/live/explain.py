@@ -36,7 +36,7 @@ async def explain_live(
     """Explain the pod ``namespace/name`` as the solver for ``cluster`` sees it now.
 
     ``targets`` are the addresses of solvers. ``cures_at`` is the time, in seconds since the epoch, if cures are
-    sought, too, else None. If the solver does not know the pod, there are no verdicts, and the outlook says why.
+    sought, too, else None. If the solver does not know the pod, it gives no verdicts, and the outlook says why.
     Raises ``UnknownPodError``, ``KubeError``, ``MalformedObjectError``, ``NoAnswerError`` or ``TlsError``.
     """
     pod = await _read(transport, name)

@@ -94,7 +94,7 @@ def parse_metrics(text: str) -> Values:
             for sample in family.samples
             if math.isfinite(sample.value)
         }
-    # the parser raises many types of errors for faulty text
+    # The parser raises many types of errors for faulty text.
     except (ValueError, LookupError, TypeError) as error:
         why = one_line(str(error))[:100] or "it ends too early"
         raise ValueError(f"the answer is no page of metrics ({why})") from error

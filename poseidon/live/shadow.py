@@ -1,8 +1,8 @@
 """Watches another scheduler, and asks the running solver on which nodes the pods that it binds would cost less.
 
 The module places no pod and writes nothing. A solver judges a running pod as if the pod were waiting. The solver is
-therefore asked about each pod right after the binding, one pod at a time. What a joint placement of several pods
-would have saved stays unknown.
+therefore asked about each pod right after the binding, one pod at a time. The savings of placing several pods jointly
+remain unknown.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Observation(NamedTuple):
     models: Mapping[str, tuple[float, float]]
     """The costs on ``node`` and on ``best``, by cost model."""
     reasons: tuple[str, ...]
-    """Why the solver would not have used ``node``; empty if it could have."""
+    """Why the solver would not have used ``node``; empty if the solver could have used it."""
 
     @property
     def saving(self) -> float:
@@ -188,7 +188,7 @@ class Shadow:
         until = loop.time() + _KNOWN_WITHIN
         while loop.time() < until:
             explanation = None
-            with suppress(NoAnswerError):  # the solver may be restarting
+            with suppress(NoAnswerError):  # The solver may be restarting.
                 explanation = await explain_task(
                     self._targets, self._cluster, pod.metadata.uid, _KNOWN_WITHIN, self._tls
                 )

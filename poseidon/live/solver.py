@@ -31,7 +31,7 @@ class NoAnswerError(Exception):
 async def explain_task(
     targets: Sequence[str], cluster: str, uid: str, seconds: float, tls: TlsFiles | None = None
 ) -> pb.Explanation | None:
-    """Return the answer of the first solver at ``targets`` that knows a task, or None if no answering one knows it.
+    """Return the answer of the first solver at ``targets`` that knows a task, or None if no answering one does.
 
     Each solver has ``seconds`` to answer. Raises ``TlsError``, or ``NoAnswerError`` if none answers.
     """
@@ -106,7 +106,7 @@ async def _ask_in_order(
                 return await ask(pb_grpc.SchedulerStub(channel))
             except grpc.aio.AioRpcError as error:
                 if error.code() in _NOT_KNOWN:
-                    unknown = True  # ask the next solver, which may serve the cluster
+                    unknown = True  # Ask the next solver, which may serve the cluster.
                 elif error.code() is grpc.StatusCode.UNIMPLEMENTED:
                     faults.append(f"{target}: is of an older release, which cannot answer this question")
                 else:

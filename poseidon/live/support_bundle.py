@@ -123,7 +123,7 @@ def reduce_object(found: KubeStruct, annotations: frozenset[str] = frozenset()) 
 class Part(NamedTuple):
     """A file of the archive.
 
-    ``problem`` says why the file is missing, "" if it is not; ``left_out`` has lines on what it lacks.
+    ``problem`` says why the file is missing, "" if it is not; ``left_out`` has lines on what the file lacks.
     """
 
     name: str

@@ -18,7 +18,7 @@ _GROUPS_OF_FAMILIES = frozenset(group for group, _ in FAMILIES)
 def one_of_each(
     documents: Iterable[Document], told: list[str], *, strict: bool = False
 ) -> Iterator[Document]:
-    """Yield one document per object: the last that the input gives, at the position of the first.
+    """Yield one document per object: the last document that the input has for it, at the position of the first.
 
     For each object that has different contents in two files, a line with both files is added to ``told``.
     """

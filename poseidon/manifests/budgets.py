@@ -22,7 +22,7 @@ from poseidon.volumes.matching import holds
 
 
 def count_budgets(budgets: Iterable[DisruptionBudget], pods: Sequence[Pod]) -> list[DisruptionBudget]:
-    """Return the budgets, each with a status; one without gets the status that its controller would write."""
+    """Return the budgets, each with a status; a budget without one gets the status that its controller would write."""
     return [each if each.status is not None else _count(each, pods) for each in budgets]
 
 

@@ -33,13 +33,13 @@ from poseidon.manifests.wording import RENDER_FIRST, list_names
 from poseidon.manifests.yaml_text import YamlTextError, parse_yaml
 
 _NAMED = 5
-"""The most files that a warning names; it only counts the others."""
+"""Most files that a warning names; the warning counts all further files."""
 
 _OTHER = ("hold no Kubernetes objects", "")
 _TEMPLATES = ("are templates", f"; {RENDER_FIRST}")
 _PATCHES = ("are patches", f"; with {TOOLS} on PATH they are applied")
 _KUSTOMIZATIONS = ("are kustomizations", f"; with {TOOLS} on PATH they are followed")
-"""Why the kustomizations of folders are left out, and what the user can do; see the three reasons above."""
+"""Why the kustomizations of folders are left out, and what the user can do, for each of the three reasons."""
 
 _API_VERSION = re.compile(r"""^\s*["'{]*apiVersion["']?\s*:""", re.MULTILINE)
 _KIND = re.compile(r"""^\s*["'{]*kind["']?\s*:""", re.MULTILINE)
@@ -69,7 +69,7 @@ class Document:
     ``source`` names the file and, if the file contains several objects, the place in it.
 
     If ``template``, the object comes from a folder's file with template actions; its faults may be places that a
-    template engine still fills in. If ``held``, the object comes from a live cluster; it is used as far as possible,
+    template engine still fills in. If ``held``, the object comes from a live cluster, and is used as far as possible,
     even if the API server would refuse it today.
     """
 
@@ -120,7 +120,7 @@ Given = str | GivenText | GivenObject
 def read_documents(
     paths: Iterable[Given], defects: list[str], warnings: list[str], kustomized: Iterable[str] = ()
 ) -> Iterator[Document]:
-    """Yield all objects in ``paths``, in the order of paths, files and documents; then those of ``kustomized``.
+    """Yield all objects in ``paths``, in the order of paths, files and documents; then the objects of ``kustomized``.
 
     The path ``-`` is standard input. Folders are searched recursively, in sorted order, for .yaml, .yml and .json
     files. If ``kustomize`` or ``kubectl`` is installed, kustomizations in the folders of ``paths`` are built; what
@@ -185,7 +185,7 @@ class _Folder:
         }
 
     def documents(self) -> Iterator[Document]:
-        """Yield the objects of the folder; those that a kustomization makes come at the position of its file."""
+        """Yield the objects of the folder; objects that a kustomization makes come at the position of its file."""
         found = (
             file for file in self._folder.rglob("*") if file.suffix in SUFFIXES or file.name in KUSTOMIZATIONS
         )

@@ -85,11 +85,11 @@ class Inventory:
 def take_inventory(documents: Iterable[Document], defects: list[str], warnings: list[str]) -> Inventory:
     """Convert and check every document; skip kinds that placement ignores, with a warning if they hold pods.
 
-    Each fault adds ``file: Kind ns/name: field: what is wrong; what to do`` to ``defects``. Objects that are odd but
-    usable, and faults of objects that only cost models use, are added in the same form to ``warnings``.
+    Each fault adds ``file: Kind ns/name: field: what is wrong; what to do`` to ``defects``. Odd but usable objects,
+    and faults of objects that only cost models use, add a line in the same form to ``warnings``.
 
     Objects of a live cluster never count as defects: a readable object is used as the bridge uses it, even with
-    faults, and an unreadable object is left out. Either case adds a line to ``warnings``.
+    faults, and an unreadable object is left out. Both cases add a line to ``warnings``.
     """
     inventory, validator, quarantine = Inventory(), Validator(), Quarantine()
     others: list[Document] = []

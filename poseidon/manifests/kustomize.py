@@ -29,7 +29,7 @@ class KustomizeError(ValueError):
 
 
 def command() -> tuple[str, ...]:
-    """Return the command that builds a folder, without the folder's name, or () if no such program is installed."""
+    """Return the command that builds a folder, without the folder's name, or () if no suitable program is installed."""
     for name, verb in (("kustomize", "build"), ("kubectl", "kustomize")):
         if found := shutil.which(name):
             return found, verb

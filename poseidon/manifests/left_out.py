@@ -34,7 +34,7 @@ _KNOWN = _NO_PODS_OF_THEIR_OWN | FAMILIES.keys()
 
 
 def warn_of_objects_left_out(documents: Iterable[Document], templates: Sequence[Document]) -> Iterator[str]:
-    """Yield a warning per kind that is not read, and one for objects with unfilled places of a template engine."""
+    """Yield a warning for each kind that is not read, and for objects with unfilled places of a template engine."""
     holding_pods: dict[tuple[str, str], list[str]] = defaultdict(list)
     for document in documents:
         group, kind = document.api_version.rpartition("/")[0], document.kind
@@ -73,7 +73,7 @@ def holds_pods(value: object) -> bool:
     while waiting:
         part = waiting.pop()
         if id(part) in seen:
-            continue  # by YAML aliases, several values share a part, or a value contains itself
+            continue  # By YAML aliases, several values may share a part, or a value may contain itself.
         if isinstance(part, Mapping):
             seen.add(id(part))
             if any(_is_template(key, inner) for key, inner in part.items()):

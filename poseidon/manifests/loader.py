@@ -72,7 +72,7 @@ class Manifests:
     suspended: tuple[Pod, ...] = ()
     """Pods that are created only when a queue resumes their owners; ``pods`` lacks them."""
     set_aside: tuple[str, ...] = ()
-    """Those ``warnings`` that concern single objects that are used in part or not at all."""
+    """Those of the ``warnings`` that are about single objects which are used in part or not at all."""
     is_live: bool = False
     """Whether the objects come from a live cluster, directly or through saved files; then no object is refused."""
 
@@ -121,7 +121,7 @@ def _complete(
     created = (*expansion.pods, *families.pods, *expansion.suspended, *families.suspended)
     later = {pod.metadata.uid for pod in (*expansion.suspended, *families.suspended)}
     names = {pod.metadata.uid for pod in created}
-    # A pod that has ended frees its resources, and frees its name for its replacement.
+    # A pod that has ended has released its resources, and its name is free for a replacement.
     existing = [pod for pod in inventory.pods if not (pod.terminal and pod.metadata.uid in names)]
     owners = (*list_scaled_owners(inventory.workloads), *families.owners)
     admission = play_admission(
@@ -163,7 +163,7 @@ def _complete(
 
 
 def _warn_of_cron_jobs(cron_jobs: Sequence[CronJob]) -> Iterator[str]:
-    """Yield a warning if there are CronJobs, which start pods later; a plan is for the present moment."""
+    """Yield a warning if the input has CronJobs, which start pods later; a plan is for the present moment."""
     if not cron_jobs:
         return
     first = cron_jobs[0].metadata

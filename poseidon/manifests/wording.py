@@ -14,7 +14,7 @@ def suggest_printing(resources: str, *, namespaced: bool = True) -> str:
 
 
 def list_names(names: Iterable[str], most: int = 3) -> str:
-    """Return a text with the first ``most`` names and the number of the others."""
+    """Return a text with the first ``most`` names, and the number of the remaining names."""
     found = list(names)
     more = len(found) - most
     return ", ".join(found[:most]) + (f" and {more} more" if more > 0 else "")

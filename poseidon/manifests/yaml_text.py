@@ -78,7 +78,7 @@ def _may_be_deep(text: str) -> bool:
         return True
     if text.count("[") + text.count("{") <= _MOST_BRACKETS:
         return False
-    # Brackets in quotes and comments are counted, too; so the answer may be a false alarm.
+    # Brackets in quotes and comments are counted, too, so the check may raise a false alarm.
     brackets = _NO_BRACKETS.sub("", text)
     return max(accumulate(1 if each in "[{" else -1 for each in brackets)) > _MOST_BRACKETS
 

@@ -1,4 +1,4 @@
-"""Receives the readings of one source: writes their samples, counts faults, and logs the faults once per object."""
+"""Receives the readings of one source: writes their samples, counts faults, and logs each fault once per object."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ClusterView(Protocol):
     """The methods that return which nodes and pods the bridge knows now."""
 
     def knows_node(self, name: str) -> bool:
-        """Return whether there is a node of this name."""
+        """Return whether a node with this name exists."""
         ...
 
     def node_of(self, namespace: str, name: str) -> str:

@@ -90,8 +90,8 @@ def node_reading(
 ) -> tuple[NodeReading, tuple[Fault, ...]]:
     """Return the reading of a node from its NodeMetrics and the readings of its pods, and the reading's faults.
 
-    ``interval``: the seconds between polls. If the window over which the use was averaged is longer, the window counts
-    instead, because the figures do not contain all use of pods that started within it.
+    ``interval``: the seconds between polls. If the window over which the use was averaged is longer, the window
+    counts instead, because the figures do not contain all use of pods that started within the window.
     """
     faults: list[Fault] = []
     window = parse_go_duration(metrics.window) or 0.0

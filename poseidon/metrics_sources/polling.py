@@ -105,7 +105,7 @@ class Poller:
         first = self._backoff.failures == 0
         pause = max(self._backoff.next(), retry_after or 0.0)
         self._metrics.polls.labels(self._source, "failed").inc()
-        # Only the first of several failures is a warning, so that people see one line per outage.
+        # Only the first of several failures in a row is a warning, so that people see one line per outage.
         _log.log(
             logging.WARNING if first else logging.DEBUG,
             'source of utilisation does not answer, retrying source=%s in=%.1fs error="%s"',

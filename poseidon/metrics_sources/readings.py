@@ -51,7 +51,7 @@ class NodeReading:
     usage: Amounts | None
     """The use by resource; missing resources count as unused.
 
-    None if the source knows the node but has no use of it.
+    None if the source knows the node but has no figures of its use.
     """
     windows: tuple[Window, ...] = ()
     """The statistics of the node's use over windows of time."""
@@ -66,7 +66,7 @@ class NodeReading:
 def machine_sample(reading: NodeReading, uid_of: Callable[[str, str, str], str]) -> pb.MachineSample:
     """Return the message to the solver for a reading.
 
-    ``uid_of`` returns the uid of the pod (namespace, name) on a node, "" if there is no such pod there; the reading of
+    ``uid_of`` returns the uid of the pod (namespace, name) on a node, "" if the node has no such pod; the reading of
     such a pod is left out.
     """
     message = pb.MachineSample(

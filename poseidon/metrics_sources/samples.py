@@ -10,7 +10,7 @@ NODE_METRIC, METRICS_SERVER, PROMETHEUS = SOURCES = ("nodeMetric", "metricsServe
 """The names of the sources, in order of precedence."""
 
 MISSED_REPORTS = 3
-"""The number of missed reports of a node after which the next source counts instead of this one."""
+"""After this many missed reports of a node, the next source counts instead of this one."""
 
 
 class LatestSamples:
@@ -18,8 +18,8 @@ class LatestSamples:
 
     ``sources`` are in order of precedence: a node's sample comes from the first source whose sample is current. A
     sample is current unless another source has a sample that is later by more than ``MISSED_REPORTS`` reporting
-    intervals. So no clock is needed, and a single source is always current. ``changed`` contains the nodes whose
-    samples may have to be sent to the solver.
+    intervals. No clock is therefore needed, and a single source is always current. ``changed`` contains the nodes
+    whose samples may have to be sent to the solver.
     """
 
     def __init__(self, sources: Sequence[str]) -> None:
@@ -65,10 +65,13 @@ class LatestSamples:
         return chosen
 
     def take_events(self, is_known: Callable[[str], bool]) -> list[pb.Event]:
-        """Return the events that update the solver's samples, each once; ``is_known``: whether it knows a machine.
+        """Return the events that update the solver's samples, each once.
 
-        The solver ignores a sample that is older than the last one that it has received. If the sample that counts now
-        is older, because a clock was corrected or another source counts now, the events first remove the last one.
+        ``is_known``: returns whether the solver knows a machine.
+
+        The solver ignores a sample that is older than the last sample it has received. If the sample that counts now
+        is older, because a clock was corrected or another source counts now, the events first remove the sample sent
+        last.
         """
         events: list[pb.Event] = []
         for node in self.changed:

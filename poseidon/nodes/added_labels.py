@@ -1,4 +1,4 @@
-"""Keeps labels that machines have in addition to those of their nodes, and finds which have changed."""
+"""Keeps labels that machines have in addition to those of their nodes, and finds which of these labels have changed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 
 class AddedLabels:
-    """The labels of all known nodes, and the labels that something else, such as a HyperNode, adds to each."""
+    """The labels of all known nodes, and the labels that other objects, such as HyperNodes, add to each node."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Mapping[str, str]] = {}
@@ -20,7 +20,7 @@ class AddedLabels:
             self._todo.add(name)
 
     def forget_node(self, name: str) -> None:
-        """Remove a node; an unknown one is ignored."""
+        """Remove a node; an unknown node is ignored."""
         self._nodes.pop(name, None)
         self._labels.pop(name, None)
         self._todo.discard(name)

@@ -49,7 +49,7 @@ class HyperNodes(AddedLabels):
             self._members = None
 
     def remove(self, uid: str) -> None:
-        """Remove a HyperNode; an unknown one is ignored."""
+        """Remove a HyperNode; an unknown HyperNode is ignored."""
         if self._found.pop(uid, None) is not None:
             self._members = None
 

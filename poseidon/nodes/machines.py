@@ -152,7 +152,7 @@ class Machines:
         attached: Sequence[str] = (),
         rooms: Sequence[pb.StorageRoom] = (),
     ) -> None:
-        """Set what a machine offers in addition to its node's report; this replaces earlier additions.
+        """Set what a machine offers in addition to its node's report; the call replaces earlier additions.
 
         ``attached``: attached volumes that several pods use; ``rooms``: storage that the machine reaches, for volumes
         that are still to be made.
@@ -165,7 +165,10 @@ class Machines:
             self._describe(name)
 
     def add_labels(self, name: str, labels: Mapping[str, str], source: str = "") -> None:
-        """Set labels of a machine in addition to its node's; they replace earlier ones from the same ``source``."""
+        """Set labels of a machine in addition to its node's labels.
+
+        They replace earlier ones from the same ``source``.
+        """
         self._labels.setdefault(name, {})[source] = labels
         if name in self._reported:
             self._describe(name)

@@ -23,7 +23,7 @@ class TopologyLabels(AddedLabels):
             self._todo.update(self._nodes)
 
     def remove(self, uid: str) -> None:
-        """Remove a Topology; an unknown one is ignored."""
+        """Remove a Topology; an unknown Topology is ignored."""
         if self._found.pop(uid, None) is not None:
             self._todo.update(self._nodes)
 

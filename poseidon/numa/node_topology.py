@@ -1,8 +1,8 @@
 """Translates NodeResourceTopology objects into records for cost models that align tasks with NUMA zones.
 
-Only the fields that scheduler-plugins' NodeResourceTopologyMatch reads are read. Policy and scope come from the first
-of the deprecated ``topologyPolicies``; attributes override each of them. Zones are those of type Node called
-``node-<number>``, 0 to 63. Values that the plugin would skip are skipped and reported.
+The module reads only the fields that scheduler-plugins' NodeResourceTopologyMatch reads. Policy and scope come from
+the first of the deprecated ``topologyPolicies``; attributes override each of them. Zones are those of type Node
+called ``node-<number>``, 0 to 63. Values that the plugin would skip are skipped and reported.
 """
 
 from __future__ import annotations
@@ -91,7 +91,10 @@ def make_record(
 
 
 def _missing(stated: str, pods: Sequence[CountedPod]) -> list[str] | None:
-    """Return the uids of the latest pods that a stated fingerprint lacks; None if it does not match the others."""
+    """Return the uids of the latest pods that a stated fingerprint lacks.
+
+    None if the fingerprint does not match the other pods.
+    """
     hashes = [pod_hash(*each.name.split("/", 1)) for each in pods]
     for missing in range(min(LATEST, len(pods)) + 1):
         counted = len(pods) - missing

@@ -28,7 +28,7 @@ _TRIED = "tried"
 
 @dataclass(frozen=True, slots=True)
 class AdmissionStep:
-    """One step of a change: an amount or a priority, as it is now and as it would be after the change."""
+    """One step of a change: an amount or a priority, its present value and its value after the change."""
 
     kind: str
     """What the step changes: ``quota``, ``borrowing-limit``, ``limit``, ``request`` or ``priority``."""
@@ -42,7 +42,7 @@ class AdmissionStep:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionChange:
-    """A change that would admit a whole workload: all its pods get places in a plan after these steps."""
+    """A change that would admit a whole workload: all the workload's pods get places in a plan after these steps."""
 
     text: str
     """The whole change in words, for people."""
@@ -50,7 +50,7 @@ class AdmissionChange:
     commands: tuple[str, ...] = ()
     """Commands that carry out the change; empty if no command can."""
     others: tuple[str, ...] = ()
-    """Workloads that lose their places through this change; without it, they have places or get some."""
+    """Workloads that would lose their places through this change; without it, they have places or would get some."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the change as the JSON object that the documents describe."""
@@ -161,7 +161,7 @@ def _set_request(container: Container, resource: str, amount: int) -> Container:
     limits = dict(container.resources.limits)
     if (
         "/" in resource and resource in limits
-    ):  # the API server demands that limits of extended resources equal requests
+    ):  # The API server demands that limits of extended resources equal requests.
         limits[resource] = value
     requests = {**container.resources.requests, resource: value}
     resources = replace_struct(container.resources, requests=requests, limits=limits)

@@ -113,7 +113,7 @@ class OfflineCluster:
     def consider(self, uid: str) -> None:
         """Pass a pod to the solver as pending, even if it is held back or bound, so that the solver can explain it."""
         if uid not in {task.uid for task in self.scheduler.tasks()}:
-            self.state.pods_changed([Change(uid, None)])  # a pod that was bound never waits again
+            self.state.pods_changed([Change(uid, None)])  # A pod that was bound never waits again.
             self.state.pods_changed([Change(uid, as_pending(self.pods[uid]))])
             self.state.offer(uid)
             self._act()
@@ -172,11 +172,11 @@ def build_offline_cluster(
 ) -> OfflineCluster:
     """Pass all manifests to the state of a bridge, and the events that it makes of them to a new solver.
 
-    All pending pods take part, or only those of ``scheduler_names`` if any are given. ``now`` (seconds since the
-    epoch) is the creation time of objects that state none. Unless a ``clock`` is given, ``now`` is also the solver's
-    constant time. ``simulated`` has the same meaning as for ``EmbeddedScheduler``. Pods that run on a node outside
-    the input are left out with a warning. If the solver refuses objects of a live cluster, they are left out, too; if
-    it refuses objects of files, the function raises ``ManifestError``.
+    All pending pods take part; if ``scheduler_names`` are given, only pods that name one of these schedulers. ``now``
+    (seconds since the epoch) is the creation time of objects that state none. Unless a ``clock`` is given, ``now`` is
+    also the solver's constant time. ``simulated`` has the same meaning as for ``EmbeddedScheduler``. Pods that run on
+    a node outside the input are left out with a warning. Objects of a live cluster that the solver refuses are also
+    left out; if the solver refuses objects of files, the function raises ``ManifestError``.
     """
     scheduler = EmbeddedScheduler(configuration, clock or (lambda: now), simulated=simulated)
     adapted = _adapt(configuration, scheduler_names, is_live=manifests.is_live)
@@ -185,8 +185,8 @@ def build_offline_cluster(
     suspended = manifests.suspended if adapted.queues.enforces("kueue") else ()
     pods = {each.metadata.uid: as_created(each, now) for each in (*manifests.pods, *suspended)}
     refused = manifests.refused
-    # Each scheduler sees only its own pods of a group. If schedulers are chosen, a group therefore consists of their
-    # pods.
+    # If each scheduler sees only its own pods, a group consists of the pods of one scheduler. If schedulers are
+    # chosen, a group therefore consists of the pods of the chosen schedulers.
     state.groups.one_scheduler = bool(scheduler_names)
     feed(
         manifests,
@@ -220,7 +220,7 @@ def _adapt(
     """Return the configuration with these scheduler names (all names if none is given) and unlimited evictions."""
     unhurried = configuration.evictions.model_copy(update={"burst": sys.maxsize})
     queues = configuration.queues
-    if not is_live:  # offline, no other program admits pods
+    if not is_live:  # Offline, no other program admits pods.
         queues = queues.model_copy(update={"admission": "poseidon"})
     names = tuple(scheduler_names) or (ANY_SCHEDULER,)
     return configuration.model_copy(

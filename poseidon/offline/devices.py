@@ -31,7 +31,7 @@ def make_write(state: BridgeState, write: DeviceClaimWrite, now: float) -> dict[
         state.device_claim_written(WriteEnd(write, str(error)))
         return {}
     claim = write.claim
-    if write.report is not None and not claim.metadata.uid:  # this write creates the claim
+    if write.report is not None and not claim.metadata.uid:  # This write creates the claim.
         claim = replace(claim, metadata=replace(claim.metadata, uid=write.key))
     if change is not None:
         claim = _apply_change(claim, change)
@@ -48,7 +48,7 @@ def make_write(state: BridgeState, write: DeviceClaimWrite, now: float) -> dict[
 
 
 def apply_report(pods: dict[str, Pod], write: DeviceClaimWrite) -> None:
-    """Name the claim of a write in the status of its pod, if the write says so; ``pods`` has all pods by uid."""
+    """Name the claim of a write in the status of its pod, if the write asks for that; ``pods`` has all pods by uid."""
     if write.report is None or not write.join:
         return
     patch = write.report[1]

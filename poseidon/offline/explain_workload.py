@@ -69,7 +69,7 @@ class WorkloadExplanation:
     warnings: tuple[str, ...]
     """Warnings about the input, one line each, for people."""
     refused: bool = False
-    """Whether the API server would refuse the workload's pods, so that they never get into a queue."""
+    """Whether the API server would refuse the workload's pods; such pods never get into a queue."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the explanation as the JSON object that the documents describe."""
@@ -122,7 +122,7 @@ class WorkloadExplanation:
 def explain_workload(
     manifests: Manifests, configuration: BridgeConfiguration, now: float, name: str
 ) -> WorkloadExplanation:
-    """Explain why a workload waits; its name may be full, as ``poseidon plan`` prints it, or short.
+    """Explain why a workload waits; ``name`` may be full, as ``poseidon plan`` prints it, or short.
 
     Raises ``UnknownWorkloadError`` if no single workload has that name.
     """
@@ -141,8 +141,8 @@ def explain_workload(
     )
     if not waiting:
         return waiting_workload.describe(plan)
-    # Cures are found first, because the search leaves the cluster unchanged, while the trials of changes below place
-    # pods in it.
+    # Cures are found first, because their search leaves the cluster unchanged, while the trials of changes place pods
+    # in it.
     cures = find_cures_of_pods(
         manifests, configuration, now, known, list_running_pods(cluster, manifests), plan, waiting[:1]
     )
@@ -158,7 +158,7 @@ def explain_workload(
     lacks, changes = _find_changes(trials, cluster, waiting_workload, before, classes)
     if any(
         each.steps[0].kind == "request" for each in changes
-    ):  # cures that lower a single pod's request repeat the change that lowers all pods' requests
+    ):  # Cures that lower a single pod's request repeat the change that lowers the requests of all pods.
         cures = tuple(each for each in cures if each.kind != "lower-request" or len(each.changes) > 1)
     return waiting_workload.describe(
         plan,

@@ -25,8 +25,8 @@ _MAKES_WAY = "makes way for {}"
 class FreeNodes:
     """Nodes that ``moves`` (uid -> node) empty together; no other set of moves frees more than ``most`` nodes.
 
-    ``kept`` says, by node and by uid of a pod on it, why the pod prevents freeing the node. ``room`` has, by node
-    that moves empty, the uid of the waiting pod that gets it.
+    ``kept`` says, by node and by uid of a pod on it, why the pod prevents freeing the node. ``room`` has, for each
+    node that moves empty, the uid of the waiting pod that gets the node.
     """
 
     nodes: tuple[str, ...]

@@ -26,7 +26,10 @@ NO_NODES = "0/0 nodes are available: no nodes available to schedule pods."
 """kube-scheduler's words for a cluster without nodes."""
 
 _MAX_ROUNDS = 100
-"""Limit on rounds; most plans need one. The limit ends a plan whose solver asks for rounds without end."""
+"""Limit on rounds of one plan; most plans need one round.
+
+The limit ends a plan whose solver asks for rounds without end.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ class Plan:
     preemptions: tuple[Preemption, ...]
     """Pods to evict."""
     migrations: tuple[PaidMove, ...]
-    """Moves of running pods that pay, those that save most first."""
+    """Moves of running pods that pay; those that save most come first."""
     pending: tuple[Pending, ...]
     """Pods that stay pending, with the reasons."""
     nodes: tuple[NodeUse, ...]
@@ -240,7 +243,7 @@ def schedule_pods(cluster: OfflineCluster, manifests: Manifests) -> Plan:
         if not result.deltas and not scheduler.put_off:
             break
     if cluster.state.queues is not None and not outcome.rounds:
-        # this round's result says how much of each quota the running pods use
+        # The result of this round says how much of each quota the running pods use.
         outcome.add_round(cluster.run_round())
     outcome.drop_failed()
     pending = [Pending(uid, reason) for uid, reason in cluster.held.items()]
@@ -269,7 +272,7 @@ def schedule_pods(cluster: OfflineCluster, manifests: Manifests) -> Plan:
 
 
 def _name_workload(pod: Pod) -> str:
-    """Return the name of a pod's workload: its controller, else its group, else the pod itself."""
+    """Return the name of a pod's workload: the pod's controller, else its group, else the pod itself."""
     found = None if pod.metadata.controller() else find_membership(pod)
     if found is None:
         return workload_of(pod)

@@ -33,7 +33,7 @@ class PlannedGroup:
     group: str
     """Name of the group, ``namespace/name``."""
     status: str
-    """Status of the group, as its object would show it."""
+    """Status of the group, as the group's object would show it."""
     placement: Placement
     """The group's pods by node; for a topology group, the nodes are nested in their racks and zones."""
     members: frozenset[str]

@@ -36,7 +36,7 @@ _STATED = {
 
 @dataclass(frozen=True, slots=True)
 class QuotaLack:
-    """What a workload requests of a flavor, and how much of it is left for the queue, in the protocol's units."""
+    """What a workload requests of a flavor, and how much of that is left for the queue, in the protocol's units."""
 
     flavor: str
     resource: str

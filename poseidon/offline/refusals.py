@@ -17,7 +17,7 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 
 _LONGEST_NAME, _LONGEST_REASON = 80, 300
 _MOST_PASSES = 64
-"""Each pass drops all refused events, or halves the events about many tasks; so 64 passes are always enough."""
+"""Each pass drops all refused events, or halves the events about many tasks; 64 passes are therefore always enough."""
 
 
 def apply_events(
@@ -25,7 +25,7 @@ def apply_events(
 ) -> list[str]:
     """Apply events to the solver; return one line per event that the solver refuses.
 
-    Refused events are left out now and later, because ``state`` notes them. If the events do not describe a live
+    Refused events are left out now and later, because ``state`` records them. If the events do not describe a live
     cluster (``is_live``), the function raises ``ManifestError`` with a line per refused event. The function raises
     ``ValueError`` for a fault that no single event causes.
     """

@@ -73,7 +73,7 @@ _QUEUE_HEADINGS = (
 def _queue_rows(queues: Iterable[PlannedQueue]) -> Iterator[Sequence[str]]:
     """Yield rows of queues, indented as a tree.
 
-    A queue has a row per flavor and resource, or one that says why it admits no workload.
+    A queue has a row per flavor and resource, or one row that says why the queue admits no workload.
     """
     for queue in queues:
         first = (

@@ -61,8 +61,8 @@ def shorten_message(message: str) -> str:
 
     The causes that late filters found come first, because the nodes concerned almost fit. ``0/4 nodes are available:
     1 node(s) were unschedulable, 3 Insufficient cpu. ...`` becomes ``Insufficient cpu (3 of 4 nodes), node(s) were
-    unschedulable (1)``. If other text, such as a gang's, precedes kube-scheduler's sentence, the other text comes
-    last.
+    unschedulable (1)``. If other text, such as a message about a gang, precedes kube-scheduler's sentence, that text
+    comes last.
     """
     found = _AVAILABLE.search(message)
     if found is None:

@@ -45,9 +45,9 @@ class GroupNode:
     rather_within: tuple[str, ...] = ()
     """Keys of node labels: for each, the pods should be on nodes with equal values, if possible."""
     apart: bool = False
-    """Whether no two child groups may have the same value of their ``within`` labels."""
+    """Whether two child groups must not have the same value of their ``within`` labels."""
     disrupted_whole: bool = False
-    """Whether evicting one of the group's pods evicts all."""
+    """Whether evicting one of the group's pods evicts all of them."""
     expected: int = 0
     """How many pods, or child groups, the group will have, 0 if unknown."""
     expected_alike: bool = False
@@ -109,7 +109,7 @@ class CompositeTrees:
             self._inside.setdefault(parent, {})[key] = None
 
     def remove(self, key: ObjectKey) -> None:
-        """Remove a group; an unknown one is ignored."""
+        """Remove a group; an unknown group is ignored."""
         found = self._known.pop(key, None)
         parent = _name_parent(key, found) if found is not None else None
         if parent is not None:
@@ -122,7 +122,7 @@ class CompositeTrees:
         """Return the root of a group's tree, which may not exist yet; a group without parent is its own root.
 
         If groups form a circle, the root is the first by name. If the tree is far too deep, a group below the root is
-        returned: such a tree is refused anyway, and following thousands of parents for each group would take too long.
+        returned: the tree is refused anyway, and following thousands of parents for each group would take too long.
         """
         path = [key]
         while len(path) <= FARTHEST_ROOT:
@@ -142,7 +142,7 @@ class CompositeTrees:
     def walk(self, key: ObjectKey) -> Iterator[ObjectKey]:
         """Yield a group and the groups below it, parents first, each once.
 
-        This ends some levels below ``MOST_LEVELS``, because a deeper tree is refused anyway.
+        Walking ends some levels below ``MOST_LEVELS``, because a deeper tree is refused anyway.
         """
         seen, level = {key}, [key]
         for _ in range(FARTHEST_ROOT + 2):
@@ -295,7 +295,7 @@ def find_disrupted_whole(nodes: Sequence[GroupNode], name: str) -> str:
 
 
 def count_fewest(nodes: Sequence[GroupNode]) -> int:
-    """Return the smallest number of pods with which a tree has its minimum: in each needed group its own minimum."""
+    """Return the smallest number of pods with which a tree has its minimum: the minimum in each needed group."""
     inside: dict[str, list[int]] = {}
     for node in reversed(nodes):
         below = inside.get(node.name)

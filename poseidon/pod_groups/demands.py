@@ -81,7 +81,7 @@ class Demand:
     topology_keys: tuple[str, ...] = ()
     """Keys of node labels; for each, all pods must be on nodes with equal values."""
     disrupted_whole: bool = False
-    """Whether evicting one of its pods evicts all."""
+    """Whether evicting one of the group's pods evicts all of them."""
     priority: int | None = None
     """The priority of the group, which decides between pods of equal priority; None if not stated."""
     by_role: Mapping[str, int] = field(default_factory=dict)
@@ -210,7 +210,7 @@ def read_described_demand(found: DescribedMap[GroupSpec]) -> Demand:
 
 
 def read_workload_demand(found: Workload, part: str) -> Demand:
-    """Read one group of a Workload, the one named ``part``."""
+    """Read that group of a Workload that is named ``part``."""
     for index, group in enumerate(found.spec.pod_groups):
         if group.name == part:
             return _read_policy_demand(group.policy, f"spec.podGroups[{index}].policy")

@@ -51,7 +51,10 @@ class Group:
     schedulers: WaitingMembers = field(default_factory=WaitingMembers)
     """The group's waiting pods, with the schedulers that they name."""
     demand_without_pods: Demand | None = None
-    """The requirements that the group's object alone states; None if they must be read, as after its change."""
+    """The requirements that the group's object alone states.
+
+    None if they must be read, as after a change of the object.
+    """
     in_topology: tuple[object, Demand] | None = None
     """The requirements including topology, and the data from which they were read; None if they must be read."""
     demand: Demand | None = None

@@ -53,7 +53,10 @@ JOB_SET_DOMAIN = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 """Annotation of a JobSet's pods: the node label whose value all pods of a Job share, and no other Job has."""
 
 JOB_SET_BY_SELECTOR = "alpha.jobset.sigs.k8s.io/node-selector"
-"""Annotation of a JobSet's pods whose domains are given by labels on nodes. Such pods form no group here."""
+"""Annotation of a JobSet's pods whose domains are given by labels on nodes.
+
+Pods with this label form no group of their own.
+"""
 
 LWS = "leaderworkerset.sigs.k8s.io"
 """Prefix of labels and annotations of LeaderWorkerSets' pods."""
@@ -160,7 +163,10 @@ class Membership(NamedTuple):
 
     @property
     def job(self) -> str:
-        """The ID of the group's job; "" for a share of an owner's pods, because the owner's job has its own ID."""
+        """The ID of the group's job.
+
+        "" for a share of an owner's pods, because the owner's job has an ID of its own.
+        """
         if self.share:
             return ""
         source = self.source
@@ -174,7 +180,7 @@ class Membership(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name for people: ``namespace/name``, with part and copy if there are any."""
+        """The group's name for people: ``namespace/name``, with part and copy if the group has them."""
         parts = (self.source.namespace, self.source.name, self.part, self.copy)
         return "/".join(part for part in parts if part)
 

@@ -112,7 +112,8 @@ class Sources:
     def says_the_same(self, kind: str, uid: str, found: Source) -> bool:
         """Return whether an object is Kubernetes' own group and is known with the same uid, spec and rules.
 
-        Then only its status has changed, which does not matter here. In large trees thousands of statuses are written.
+        Only the object's status has then changed, which does not matter to groups. In large trees thousands of
+        statuses are written.
         """
         if not isinstance(found, NativePodGroup | CompositePodGroup):
             return False
@@ -133,7 +134,7 @@ class Sources:
         return self._keys.get(uid)
 
     def remove(self, uid: str) -> ObjectKey | None:
-        """Remove an object; return its key, None if it is unknown or a newer object has its name."""
+        """Remove an object; return its key, None if the object is unknown or a newer object has its name."""
         key = self._keys.pop(uid, None)
         if key is None or key not in self._entries or self._entries[key].uid != uid:
             return None

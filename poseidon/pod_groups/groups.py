@@ -49,7 +49,10 @@ class Groups(GroupMembers):
                 self._changed[key] = self._moved[key] = None
 
     def demand(self, group: Group) -> Demand | None:
-        """Return a group's requirements, with those about its queue's topology; None while its object is unknown."""
+        """Return a group's requirements, with those about the topology of its queue.
+
+        None while the group's object is unknown.
+        """
         demand = super().demand(group)
         if demand is None or demand.problem or self.find_topologies is None:
             return demand
@@ -63,7 +66,7 @@ class Groups(GroupMembers):
         return group.in_topology[1]
 
     def _list_pod_sets(self, group: Group, demand: Demand) -> tuple[OwnedPods, ...]:
-        """Return the pod sets of a group in a queue if one of them asks for a topology, else ()."""
+        """Return the pod sets of a group in a queue if some pod set asks for a topology, else ()."""
         if group.member.source.kind == KUEUE_POD_GROUP:
             return list_stated_pods(group.stated, demand.min_members)
         known = self._sources.find(group.member) if group.member.whole else None
@@ -116,7 +119,7 @@ class Groups(GroupMembers):
         return part.role if demand is None else name_group_in_tree(demand, group.member, part)
 
     def place_in_tree(self, group: Group, uid: str) -> TreePlace:
-        """Return a pod's group in a tree ("" if there is no tree), and whether the pod must not evict others."""
+        """Return a pod's group in a tree ("" if the pod is in no tree), and whether the pod must not evict others."""
         demand = self.demand_without_pods(group)
         if demand is None:
             return NO_TREE
@@ -192,7 +195,7 @@ class Groups(GroupMembers):
         return {uid: each for uid, each in group.members.items() if uid in group.admitted}
 
     def explain_surplus(self, uid: str) -> str:
-        """Return why a pod is surplus to its group's present needs, "" if it is not."""
+        """Return why a pod is surplus to its group's present needs, "" if the pod is not surplus."""
         group = self._of_pod.get(uid)
         spec = self.topology(group) if group is not None else None
         if group is not None and spec is None:
@@ -232,9 +235,9 @@ class Groups(GroupMembers):
     def set_priority(self, group: Group, task: Task) -> Task:
         """Return a task with the priority of its group, which decides between tasks of equal priority.
 
-        If a topology group states no priority, the task's own is used; other groups have a priority only if their
-        object states one. Anybody who may write such an object can state a priority, so it never replaces the pod's own
-        priority.
+        If a topology group states no priority, the priority of its tasks is used; other groups have a priority only
+        if their object states one. Anybody who may write the group's object can state a priority in it, so this
+        priority never replaces the pod's own.
         """
         spec, demand = self.topology(group), self.demand_without_pods(group)
         stated = None

@@ -7,7 +7,7 @@ from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.pod_groups.demands import Known
 
 KEEP_ROOM = "firmament.io/keep-room-seconds"
-"""Annotation of a pod, or of the object of its group: the seconds for which the pod's room is kept."""
+"""Annotation of a pod, or of the object of its group: the seconds for which the pod's room (capacity) is kept."""
 
 _LONGEST = 10**6
 """Largest number of seconds that is read; more than any configuration allows."""

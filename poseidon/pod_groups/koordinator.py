@@ -1,8 +1,8 @@
 """Reads Koordinator's gangs from annotations of pods and of PodGroups of ``scheduling.sigs.k8s.io``.
 
 The keys and their meanings are those of Koordinator's ``apis/extension/coscheduling.go`` and plugin Coscheduling.
-Namespace and name identify a gang; a PodGroup of this name takes precedence over its pods' annotations. Both of
-Koordinator's modes have the same effect, because this scheduler places a gang's minimum or nothing.
+Namespace and name identify a gang; a PodGroup with this name takes precedence over the annotations of its pods. Both
+of Koordinator's modes have the same effect, because this scheduler places a gang's minimum or nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class GangTerms(NamedTuple):
     topology: str = ""
     """Requirements about network topology, which this scheduler ignores."""
     groups: str = ""
-    """Gangs that are placed together with this one, as JSON."""
+    """Gangs that are placed together with this gang, as JSON."""
 
 
 NO_TERMS = GangTerms()
@@ -88,7 +88,8 @@ def gang_terms(metadata: ObjectMeta) -> GangTerms:
 def list_bundled_gangs(terms: GangTerms, own: str) -> tuple[tuple[str, ...], str]:
     """Return the gangs (``namespace/name``, sorted) that are placed together with ``own``, () if ``own`` is alone.
 
-    The result includes ``own``. The second value says what is wrong with the annotation, "" for nothing.
+    The result includes the gang ``own`` itself. The second value says what is wrong with the annotation, "" if it is
+    right.
     """
     if not terms.groups.strip():
         return (), ""
@@ -111,7 +112,8 @@ def list_bundled_gangs(terms: GangTerms, own: str) -> tuple[tuple[str, ...], str
 def least_members(stated: Iterable[GangTerms]) -> tuple[int | None, str]:
     """Return how many pods of a gang are placed together; None if no pod states it.
 
-    The largest stated number counts. The second value says what is wrong with one of the numbers, "" for nothing.
+    The largest stated number counts. The second value says what is wrong with one of the numbers, "" if both are
+    right.
     """
     most: int | None = None
     for terms in sorted(set(stated)):

@@ -24,9 +24,10 @@ Divided: TypeAlias = tuple[tuple[str, LevelRule], ...]
 class GroupLevels:
     """The rules of one group, as keys of node labels.
 
-    ``within``: all pods of the group must be on nodes with equal values. ``rather_within``: they should be. ``apart``:
-    each child group has values that no other child group has. ``divided``: rules that divide the group's pods, or child
-    groups, over a label's values; the second rule divides those that share a value of the first label, and so on.
+    ``within``: all pods of the group must be on nodes with equal values. ``rather_within``: labels of which all pods
+    should have one value. ``apart``: each child group has values that no other child group has. ``divided``: rules
+    that divide the group's pods, or child groups, over a label's values; the second rule divides those that share a
+    value of the first label, and so on.
     """
 
     within: tuple[str, ...] = ()

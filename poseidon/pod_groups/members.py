@@ -96,7 +96,7 @@ class GroupMembers:
         self._mark(self._sources.put_described(namespace, name, found))
 
     def remove_source(self, uid: str) -> None:
-        """Remove an object; nothing happens if it is unknown or a newer object has its name."""
+        """Remove an object; nothing happens if the object is unknown, or if a newer object has its name."""
         named = self._sources.find_key(uid)
         before = self._sources.find_root(named) if named is not None else None
         key = self._sources.remove(uid)
@@ -152,7 +152,7 @@ class GroupMembers:
                 self._mark(group.member.source)
 
     def source(self, group: Group) -> tuple[str, Known] | None:
-        """Return uid and content of the object that describes a group, None if there is none."""
+        """Return uid and content of the object that describes a group, None if no object describes it."""
         return self._sources.find(group.member)
 
     def list_objects(self, group: Group) -> list[tuple[str, Known]]:
@@ -170,7 +170,7 @@ class GroupMembers:
     # --- pods ----------------------------------------------------------------------------------------------
 
     def put_pod(self, uid: str, pod: Pod) -> Group | None:
-        """Add or update a pod of this scheduler; return its group, None for a pod without group."""
+        """Add or update a pod of this scheduler; return the pod's group, None for a pod without group."""
         member = None if is_mirror(pod) else self._find_group(uid, pod)
         self._leave_leaf(uid)
         if member is not None and member.source.kind in (SIGS_POD_GROUP, NATIVE_POD_GROUP):
@@ -191,7 +191,7 @@ class GroupMembers:
         if group is None:
             group = self._of_pod[uid] = self._group(member, pod)
         if member.share != group.member.share:
-            # The newest pod decides, because the template of its owner has changed.
+            # The newest pod decides, because the template of the group's owner has changed.
             group.member = member
             self._changed[group.key] = None
         if member.whole or member.source.kind in COUNTED_BY_POD:
@@ -210,7 +210,7 @@ class GroupMembers:
         return group
 
     def _find_group(self, uid: str, pod: Pod) -> Membership | None:
-        """Return the group that a pod names, else the one with which it shares a domain, else its owner's in a queue.
+        """Return the group that a pod names, else the group of its domain, else its owner's group in a queue.
 
         A group with a domain takes precedence over a queue: most of its pods are created only after the first pod has a
         node, so that pod cannot wait for all pods of its owner.
@@ -225,7 +225,7 @@ class GroupMembers:
                 del self._native_pods[leaf]
 
     def put_foreign(self, uid: str, pod: Pod) -> None:
-        """Add or update a pod of another scheduler. While it waits, its group may lack members here."""
+        """Add or update a pod of another scheduler; if the pod waits, its group may lack members for this process."""
         member = find_membership(pod) if progress_of(pod) is Progress.WAITING else None
         if member is None or member.share:
             self._drop_foreign(uid)
@@ -274,7 +274,7 @@ class GroupMembers:
             group.schedulers.remove(uid)
 
     def remove_pod(self, uid: str) -> None:
-        """Remove a pod; unknown ones are ignored."""
+        """Remove a pod; unknown pods are ignored."""
         self._drop_foreign(uid)
         self._gang_pods.pop(uid, None)
         self._regrouped.pop(uid, None)
@@ -310,7 +310,7 @@ class GroupMembers:
         return self._of_pod.get(uid)
 
     def of_job(self, job: str) -> Group | None:
-        """Return the group with this job, None if there is none."""
+        """Return the group with this job, None if no group has it."""
         return self._of_job.get(job)
 
     def _group(self, member: Membership, pod: Pod) -> Group:

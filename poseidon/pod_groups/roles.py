@@ -1,8 +1,8 @@
 """Chooses which pods of a group are sent to the solver, if each role of the group needs a number of pods.
 
-The solver places all pods of a gang that it gets together. So, until enough pods have places, it gets exactly the
-needed pods: of each role as many as the role lacks, and the oldest of the other pods up to ``min_members``. Then the
-solver gets all pods.
+The solver places all pods of a gang that it gets together. Until enough pods have places, the group therefore gets
+exactly the needed pods: of each role as many as the role lacks, and the oldest of the other pods up to
+``min_members``. Once enough pods have places, the solver gets all pods.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds groups whose pods name several schedulers, so that none of these can place the whole group."""
+"""Finds groups whose pods name several schedulers, so that no scheduler can place the whole group."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class WaitingMembers:
         self.counts[named.scheduler] += 1
 
     def remove(self, uid: str) -> None:
-        """Remove a pod; unknown ones are ignored."""
+        """Remove a pod; unknown pods are ignored."""
         named = self._pods.pop(uid, None)
         if named is not None:
             self.counts[named.scheduler] -= 1
@@ -68,7 +68,7 @@ class ForeignMembers(Generic[K]):
         return True
 
     def remove(self, uid: str) -> K | None:
-        """Remove a pod; returns the key of its group, None if it is unknown."""
+        """Remove a pod; return the key of its group, None if the pod is unknown."""
         key = self.group_of.pop(uid, None)
         if key is None:
             return None

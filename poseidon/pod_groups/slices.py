@@ -1,7 +1,7 @@
 """Finds slices of DisaggregatedSets whose pods share a domain of nodes (``placementPolicy``).
 
-A slice has a LeaderWorkerSet for each role. Its controller gives all pods of a slice an affinity to each other. A
-scheduler that places one pod after another may put the first pod into a domain where the others never fit.
+A slice has a LeaderWorkerSet for each role. The controller of a slice gives all pods of the slice an affinity to each
+other. A scheduler that places one pod after another may put the first pod into a domain where the others never fit.
 """
 
 from __future__ import annotations

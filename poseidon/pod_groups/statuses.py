@@ -1,7 +1,7 @@
 """Writes and reads the status of PodGroups in the words and counts of scheduler-plugins' controller.
 
-Phases are those of its ``pkg/controllers/podgroup_controller.go``, with one difference: there, Failed is final; in this
-module, a group whose failed pods have been replaced is Running again.
+Phases are those of PodGroups in scheduler-plugins (``pkg/controllers/podgroup_controller.go``), with one difference:
+Failed is final in that project; in this module, a group whose failed pods have been replaced is Running again.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def phase_of(counts: Mapping[Progress, int], needed: int) -> str:
 class GangsCompleteBeforeRestart:
     """Finds, once after the start of this process, the gangs that were complete before.
 
-    It uses the phases in their objects, and the age of their placements. ``timeout``: seconds within which a gang must
-    be placed, unless the gang states its own; ``wall`` returns seconds since the epoch.
+    The class uses the phases in the groups' objects, and the age of the groups' placements. ``timeout``: seconds
+    within which a gang must be placed, unless the gang states its own; ``wall`` returns seconds since the epoch.
     """
 
     def __init__(self, groups: Groups, timeout: float, wall: Callable[[], float]) -> None:

@@ -3,8 +3,8 @@
 kube-scheduler gives default constraints to pods without topologySpreadConstraints. Their selector joins those of the
 services that select the pod and of the ReplicaSet, StatefulSet or ReplicationController that controls it
 (``helper.DefaultSelector``). Such a selector matches exactly the pods of that owner, because they are copies of one
-template. So this module uses the owner instead of the selector. For pods without such an owner, it uses the labels that
-all their Services require together.
+template. This module therefore uses the owner instead of the selector. For pods without such an owner, this module
+uses the labels that all their Services require together.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Only pods that ``poseidon plan`` makes have a Deployment as owner.
 class Spreading:
     """The groups of pods that the default topology spread distributes; none unless ``enabled``.
 
-    Pods without one of the owners above are remembered with their labels, because changing Services decide about them.
+    Pods without one of these owners are remembered with their labels, because changing Services decide about them.
     """
 
     def __init__(self, *, enabled: bool) -> None:
@@ -42,7 +42,8 @@ class Spreading:
     def group(self, uid: str, pod: Pod) -> str:
         """Add or replace a pod; return its group, "" for none.
 
-        A pod that states constraints of its own, or is being deleted, gets no default ones, and is in no group.
+        A pod that states constraints of its own, or is being deleted, gets no default constraints, and is in no
+        group.
         """
         self.forget_pod(uid)
         metadata = pod.metadata
@@ -112,7 +113,7 @@ class _LabelsByNamespace:
         self._labels.setdefault(namespace, {})[uid] = labels
 
     def remove(self, uid: str) -> str:
-        """Remove an object. Returns its namespace, "" if it is unknown."""
+        """Remove an object. Returns the namespace of the removed Service, "" if it is unknown."""
         namespace = self._namespace_of.pop(uid, "")
         if namespace:
             there = self._labels[namespace]

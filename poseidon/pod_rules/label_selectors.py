@@ -47,7 +47,7 @@ def label_key_requirements(
     """Return the conditions that ``matchLabelKeys`` and ``mismatchLabelKeys`` add for a pod with ``labels``.
 
     The API server merges ``key in (value)`` and ``key notin (value)`` into the selector when it stores a pod. This
-    function does the same if the API server has not. A key is skipped if the pod has no such label.
+    function adds the requirements if the API server has not. A key is skipped if the pod has no such label.
     """
     if selector is None:
         defects.extend(
@@ -138,7 +138,7 @@ def format_choice(words: Sequence[str]) -> str:
 
 
 def matches_labels(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
-    """Return whether labels meet all conditions; no labels meet a condition with an unknown operator."""
+    """Return whether labels meet all conditions; if a condition has an unknown operator, no labels meet it."""
     return all(labels.get(key) == value for key, value in selector.match_labels.items()) and all(
         _meets(each, labels) for each in selector.match_expressions
     )

@@ -146,7 +146,7 @@ def feature_labels(declared: Iterable[str]) -> dict[str, str]:
 
 
 def list_node_feature_rules(spec: PodSpec) -> list[pb.VolumeRule]:
-    """Return the rules for the node features that a pod needs; nearly always there are none."""
+    """Return the rules for the node features that a pod needs; nearly always the list is empty."""
     needed = [
         pb.Requirement(key=f"{_FEATURE}{each}", operator="Exists") for each in _list_needed_labels(spec)
     ]

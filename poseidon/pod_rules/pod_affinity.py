@@ -82,7 +82,7 @@ def _selector(
         return pb.TaskSelector(nothing=True)
     own = parse_requirements(term.label_selector, f"{path}.labelSelector", defects)
     if by_label is not None and not by_label.labels:
-        # All namespaces are selected, so names of single namespaces add nothing.
+        # The term selects all namespaces, so names of single namespaces add nothing.
         return pb.TaskSelector(labels=drop_repeated([*own, *added]), namespaces_by_label=by_label)
     names = set(term.namespaces)
     if not names and by_label is None:
@@ -104,8 +104,9 @@ def _namespaces_by_label(
 class Colocation(NamedTuple):
     """A rule that the nodes of ``group``'s pods have equal values of each of the labels ``topology_keys``.
 
-    It is Kubernetes' ``schedulingConstraints.topology``, expressed as a required affinity of the pods to each other. So
-    the first pod may go anywhere, nodes without the label take no pod, and later pods follow running ones.
+    The term is Kubernetes' ``schedulingConstraints.topology``, expressed as a required affinity of the pods to each
+    other. The first pod may therefore go anywhere, nodes without the label take no pod, and later pods follow running
+    ones.
     """
 
     group: str

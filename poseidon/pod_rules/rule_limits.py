@@ -1,8 +1,8 @@
 """Finds pods with far more rules or resources than a solver accepts, before these are translated.
 
 A pod of a megabyte takes half a second to translate, and the solver would only set it aside. The limits are the
-solver's (docs/placement-rules.md). The solver counts equal terms once, so this module refuses only more than twice as
-many.
+solver's (docs/placement-rules.md). The solver counts equal terms once, so this module refuses a pod only if it has
+more than twice as many.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def describe_excess(spec: PodSpec) -> str:
 
 
 def keep_few_resources(spec: PodSpec) -> PodSpec:
-    """Return a spec with few resources: if it names far too many, most of them are dropped.
+    """Return a spec with few resources: if the spec names far too many, most of them are dropped.
 
     The result contains the resources that every node has, and the first of the other resources by name, up to the
     limit.

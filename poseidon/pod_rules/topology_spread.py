@@ -22,7 +22,11 @@ _LARGEST = 2**31 - 1
 
 
 def spread_rules(spec: PodSpec, metadata: ObjectMeta, defects: list[Defect]) -> list[pb.SpreadRule]:
-    """Return the spread rules of a pod. They count pods of its own namespace; with an empty selector, no pods."""
+    """Return the spread rules of a pod.
+
+    Constraints without a selector of namespaces count pods of the pod's own namespace; with an empty selector, they
+    count no pods.
+    """
     found = []
     seen: set[tuple[str, str]] = set()
     for index, constraint in enumerate(spec.topology_spread_constraints):
@@ -39,7 +43,7 @@ def spread_rules(spec: PodSpec, metadata: ObjectMeta, defects: list[Defect]) -> 
         selector = _selector(constraint, path, metadata, defects)
         if not faults:
             found.append(_rule(constraint, selector))
-    return found  # in the pod's order, in which kube-scheduler checks them
+    return found  # The rules are in the pod's order, in which kube-scheduler checks them.
 
 
 def _rule(constraint: TopologySpreadConstraint, selector: pb.TaskSelector) -> pb.SpreadRule:
@@ -49,7 +53,7 @@ def _rule(constraint: TopologySpreadConstraint, selector: pb.TaskSelector) -> pb
         selector=selector,
         max_skew=constraint.max_skew,
         required=constraint.when_unsatisfiable == "DoNotSchedule",
-        min_domains=least if least > 1 else 0,  # every rule needs at least one domain anyway
+        min_domains=least if least > 1 else 0,  # Every rule needs at least one domain anyway.
         ignore_node_affinity=constraint.node_affinity_policy == "Ignore",
         honor_taints=constraint.node_taints_policy == "Honor",
     )
@@ -63,7 +67,7 @@ def _selector(
     if given is None:
         return pb.TaskSelector(nothing=True)
     labels = drop_repeated([*parse_requirements(given, f"{path}.labelSelector", defects), *added])
-    if not labels:  # kube-scheduler's countPodsMatchSelector counts no pods for it
+    if not labels:  # kube-scheduler's countPodsMatchSelector counts no pods for an empty selector
         return pb.TaskSelector(nothing=True)
     return pb.TaskSelector(labels=labels, namespaces=[metadata.namespace or "default"])
 

@@ -41,7 +41,7 @@ class Additions(NamedTuple):
     """Properties of a pod that other objects determine: its claims, group, tree, kept node and queue."""
 
     needs: VolumeNeeds = NO_NEEDS
-    """Requirements of its volumes."""
+    """Requirements of the pod's volumes."""
     devices: DeviceNeeds = ()
     """The pod's claims of devices."""
     colocation: Colocation = ANYWHERE
@@ -51,7 +51,7 @@ class Additions(NamedTuple):
     queue: str = ""
     """Name of the quota that it uses, "" for none."""
     tolerations: GivenTolerations = ()
-    """The tolerations that the flavors of its queue give it."""
+    """The tolerations that the flavors of its queue give the pod."""
     tree: TreePlace = NO_TREE
     """The pod's place in a tree of groups."""
 
@@ -132,7 +132,7 @@ class ClassNumbers:
             if node:
                 message.machine = node
                 message.never_preempts = (
-                    True  # No pod is evicted for it, because later it may go to other nodes, too.
+                    True  # No pod is evicted for such a pod, because later it may go to other nodes, too.
                 )
             message.group = tree.group
             message.never_preempts = message.never_preempts or tree.never_preempts
@@ -232,7 +232,7 @@ class ClassTable:
         return self._like(traits, traits.additions._replace(tree=tree))
 
     def set_node(self, traits: Traits, node: str) -> Traits:
-        """Return the traits of the same pod, restricted to one node; "" for any."""
+        """Return the traits of the same pod, restricted to one node; "" for any node."""
         return self._like(traits, traits.additions._replace(node=node))
 
     def set_queue(self, traits: Traits, queue: str, tolerations: GivenTolerations = ()) -> Traits:
@@ -285,7 +285,7 @@ class ClassTable:
         self._heavier.update(heavy)
 
     def message(self, number: int) -> pb.TaskClass:
-        """Return the message that describes a class. Send it once per stream, before tasks refer to it."""
+        """Return the message that describes a class; it must be sent once per stream, before the class is used."""
         return self._numbers.message(number)
 
     def defects(self, number: int) -> tuple[Defect, ...]:
@@ -294,13 +294,13 @@ class ClassTable:
 
     @property
     def has_surplus(self) -> bool:
-        """Whether there may be many classes to remove."""
+        """Whether so many classes are unused that removing them may be worthwhile."""
         return self._numbers.has_surplus
 
     def forget_unused(self) -> list[int]:
         """Remove the unused classes, if there may be many; return their numbers, which are not used again.
 
-        Labels that only selectors of such pods read may be ignored from the next ``refresh`` on.
+        Labels that only selectors of deleted pods read may be ignored from the next ``refresh`` on.
         """
         if not self.has_surplus:
             return []
@@ -319,7 +319,7 @@ class ClassTable:
         return {image for template in self._observed for image in template.images}
 
     def _look_anew(self) -> None:
-        """Drop the selectors that no pod has any more, if there are such."""
+        """Drop the selectors that no pod has any more, if any."""
         selector_index = SelectorIndex()
         selector_index.observe(reads for each in self._observed for reads in each.plain.reads)
         for selector in self._watched.values():
@@ -379,7 +379,7 @@ class ClassTable:
     ) -> Traits:
         traits = self._traits.get((template, scene, values, ending, additions))
         if traits is None:
-            # Whole maps of labels are often unique, but single values are shared by many.
+            # Pods often have maps of labels that no other pod has, but share the single values with many pods.
             values = tuple([intern(value) for value in values])
             traits = Traits(template, scene, values, ending, additions)
             traits.task_class = self._number(traits)
@@ -392,7 +392,7 @@ class ClassTable:
         borne = choose_shown(
             self._visibility, scene.visible_labels, scene.namespace, labels, ending=traits.ending
         )
-        # The key of a class has all images of a pod or none, because image locality adds their weights.
+        # The key of a class has either all images of a pod or none, because image locality adds their weights.
         images = traits.template.images if traits.template in self._showing else ()
         return self._numbers.number(ClassKey(traits.template.plain, images, borne, traits.additions))
 

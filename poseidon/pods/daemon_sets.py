@@ -17,14 +17,14 @@ def find_daemon_set(pod: Pod) -> OwnerReference | None:
 
 
 def nobodys(pod: Pod) -> bool:  # noqa: ARG001  # the answer where no DaemonSet is known
-    """Return False: no DaemonSet is known, so none owns the pod."""
+    """Return False: no DaemonSet is known, so no DaemonSet owns the pod."""
     return False
 
 
 class DaemonSets:
     """The DaemonSets that exist.
 
-    Uids, if known, distinguish a DaemonSet from an earlier one of the same name.
+    Uids, if known, distinguish a DaemonSet from an earlier one with the same name.
     """
 
     def __init__(self) -> None:
@@ -32,13 +32,13 @@ class DaemonSets:
         self._names: dict[str, tuple[str, str]] = {}
 
     def put(self, uid: str, metadata: ObjectMeta) -> None:
-        """Add a DaemonSet; if one of this name is known, the new uid replaces the old one."""
+        """Add a DaemonSet; if one with this name is known, the new uid replaces the old uid."""
         key = metadata.namespace or "default", metadata.name
         self._names[uid] = key
         self._uids[key] = metadata.uid
 
     def remove(self, uid: str) -> None:
-        """Remove a DaemonSet that does not exist any more; unknown ones are ignored."""
+        """Remove a DaemonSet that does not exist any more; unknown DaemonSets are ignored."""
         key = self._names.pop(uid, None)
         if key is not None and self._uids.get(key) == uid:
             del self._uids[key]

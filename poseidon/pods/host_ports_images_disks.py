@@ -16,18 +16,18 @@ PROTOCOLS = ("TCP", "UDP", "SCTP")
 
 _HIGHEST = 65_535
 _LONGEST_DISK = 500
-"""Longest name of a disk in characters; a longer one is replaced by its beginning and a digest."""
+"""Longest name of a disk in characters; a longer name is replaced by its beginning and a digest."""
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - compared with, never listened on
 
 
 def list_host_ports(spec: PodSpec, defects: list[Defect]) -> list[pb.HostPort]:
     """Return the host ports that the pod uses as long as it runs, each once.
 
-    These are the ports of containers and sidecars; an ordinary init container has ended when the others start. If the
-    pod uses the node's network, a container port is a host port, as the API server fills in.
+    Containers and sidecars have these ports; an ordinary init container has ended when the others start. If the pod
+    uses the node's network, a container port is a host port, as the API server fills in.
     """
     found: set[tuple[int, str, str]] = set()
-    # The API server compares the containers with each other, but every init container only with itself.
+    # The API server compares the containers with each other, but compares every init container only with itself.
     together: set[tuple[int, str, str]] = set()
     for container, path, role in _containers(spec):
         seen = together if role is _Role.MAIN else set()
@@ -37,7 +37,7 @@ def list_host_ports(spec: PodSpec, defects: list[Defect]) -> list[pb.HostPort]:
             number = given.host_port or (given.container_port if spec.host_network else 0)
             protocol = given.protocol or "TCP"
             if number and not faults:
-                # The API server compares host IPs as text: none and 0.0.0.0 do not clash there.
+                # The API server compares host IPs as text: for it, no IP and 0.0.0.0 do not clash.
                 stated = (number, protocol, given.host_ip)
                 if stated in seen:
                     faults.append(Defect(f"{where}.hostPort", f"{number} is taken twice; remove one"))

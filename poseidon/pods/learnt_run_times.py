@@ -45,8 +45,8 @@ STEPS_PER_OCTAVE = 4
 def get_program(pod: Pod) -> str:
     """Return the name of a pod's program: its annotation, else ``namespace/name`` of its job, else "".
 
-    The number that a CronJob appends to the names of its Jobs is left out, so that all its runs are one program. Owners
-    whose pods are not meant to end name no program.
+    The number that a CronJob appends to the names of its Jobs is left out, so that all its runs count as one program.
+    Owners whose pods are not meant to end name no program.
     """
     named = pod.metadata.annotations.get(PROGRAM, "")
     if 0 < len(named) <= LONGEST_NAME:
@@ -109,8 +109,8 @@ class _Program:
 class RuntimeHistory:
     """Mean run times by program; ``changed`` names those that have not been sent on the present stream.
 
-    They are computed from the finished pods that the API server still has, so they are not stored. Each pod counts only
-    once; pods are remembered until ``forget_pod``.
+    Run times are computed from the finished pods that the API server still has, so they are not stored. Each pod
+    counts only once; pods are remembered until ``forget_pod``.
     """
 
     def __init__(self, most_programs: int = MOST_PROGRAMS) -> None:
@@ -120,7 +120,7 @@ class RuntimeHistory:
         self.changed: dict[str, None] = {}
 
     def count_finished(self, uid: str, pod: Pod) -> None:
-        """Count a pod, if it has succeeded and both its program and its times are known."""
+        """Count a pod if it has succeeded, and both its program and its times are known."""
         if uid in self._counted:
             return
         name, seconds = get_program(pod), measure_run_time(pod)
@@ -132,7 +132,7 @@ class RuntimeHistory:
     def count_run(self, name: str, seconds: float) -> None:
         """Count a run of a program."""
         entry = self._programs.pop(name, None) or _Program()
-        self._programs[name] = entry  # the program that ended last comes last
+        self._programs[name] = entry  # The program that ended last comes last.
         entry.add(seconds)
         if entry.is_worth_sending():
             self.changed[name] = None

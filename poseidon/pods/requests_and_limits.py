@@ -23,7 +23,7 @@ Amounts = dict[str, int]
 ASSUMED: Mapping[str, int] = MappingProxyType({"cpu": 100, "memory": 200 * 2**20})
 """Assumed needs of a container without requests, in milli-cores and bytes, as in kube-scheduler.
 
-There they are DefaultMilliCPURequest and DefaultMemoryRequest.
+In kube-scheduler, they are called DefaultMilliCPURequest and DefaultMemoryRequest.
 """
 
 _HUGE_PAGES = "hugepages-"
@@ -70,9 +70,9 @@ def names_extended_resources(spec: PodSpec) -> bool:
 def effective_requests(spec: PodSpec, defects: list[Defect]) -> Amounts:
     """Return the requests of a pod by resource, without zeros.
 
-    They are max(containers + sidecars, each init container + the sidecars started before it), replaced by pod-level
-    requests if there are any, plus the overhead of the runtime class. They must not depend on volumes, because
-    ``templates.py`` passes specs without volumes.
+    Requests are max(containers + sidecars, each init container + the sidecars started before it), replaced by
+    pod-level requests if the pod states any, plus the overhead of the runtime class. Requests must not depend on
+    volumes, because ``templates.py`` passes specs without volumes.
     """
     total = _sum_requests(spec, defects, read_declared_requests)
     if spec.resources.requests or spec.resources.limits:
@@ -94,7 +94,7 @@ def compute_assumed_requests(spec: PodSpec) -> Amounts:
     containers = (*spec.containers, *spec.init_containers)
     if not missing or all(missing <= _list_stated(container) for container in containers):
         return {}
-    known: list[Defect] = []  # reported where the pod's requests are read
+    known: list[Defect] = []  # The code that reads the pod's requests reports these defects.
     with_assumed, without = (
         _sum_requests(spec, known, _complete),
         _sum_requests(spec, known, _read_assumed),
@@ -114,7 +114,7 @@ def _complete(resources: ResourceRequirements, path: str, defects: list[Defect])
 
 
 def _read_assumed(resources: ResourceRequirements, path: str, defects: list[Defect]) -> Amounts:
-    """Return a container's requests of cpu and memory only, because it may name thousands of other resources."""
+    """Read only a container's requests of cpu and memory: the container may name thousands of other resources."""
     if len(resources.requests) + len(resources.limits) > _FEW:
         requests = {name: resources.requests[name] for name in ASSUMED if name in resources.requests}
         limits = {name: resources.limits[name] for name in ASSUMED if name in resources.limits}
@@ -225,8 +225,8 @@ def _raise_to(total: Amounts, least: Amounts) -> None:
 def add_annotated_bandwidth(requests: Amounts, annotations: Mapping[str, str]) -> Amounts:
     """Return requests that are raised to the larger of the ingress and egress bandwidth that the annotations state.
 
-    Network interfaces send and receive at the same time, so the two are not added. An annotation that is no quantity is
-    ignored, because the kubelet refuses such a pod.
+    Network interfaces send and receive at the same time, so the two are not added. An annotation that is no quantity
+    is ignored, because the kubelet refuses a pod with such an annotation.
     """
     wanted = max((_bits(annotations[key]) for key in BANDWIDTH_ANNOTATIONS if key in annotations), default=0)
     return {**requests, BANDWIDTH: wanted} if wanted > requests.get(BANDWIDTH, 0) else requests
@@ -242,7 +242,7 @@ def _bits(text: str) -> int:
 def quality_of_service(spec: PodSpec) -> str:
     """Return a pod's QoS class (Guaranteed, Burstable or BestEffort), by its requests and limits of cpu and memory.
 
-    Malformed amounts are ignored here; the code that reads the requests reports them.
+    Malformed amounts are ignored, because the code that reads the requests reports them.
     """
     whole = spec.resources
     parts = (
@@ -289,7 +289,7 @@ def container_messages(spec: PodSpec, *, limits: bool) -> Iterator[pb.Container]
 
 
 def _message(container: Container, kind: pb.Container.Kind.ValueType, *, limits: bool) -> pb.Container:
-    known: list[Defect] = []  # reported where the pod's requests are read
+    known: list[Defect] = []  # The code that reads the pod's requests reports these defects.
     resources = container.resources
     return pb.Container(
         name=container.name,

@@ -1,10 +1,10 @@
 """Counts the amounts of pods that are being resized in place, including those they may already, or still, use.
 
-A change of requests takes several steps: the user writes the spec, the kubelet allocates it (or defers it, or finds it
-infeasible), and the runtime carries it out. A node is safe only if each container counts with the largest of the three
-(KEP-1287; ``component-helpers/resource.determineEffectiveRequests``). So a smaller request frees nothing before the
-resize is done, and a larger request counts from the start. An infeasible request does not count, because the kubelet
-will never allocate it.
+A change of requests takes several steps: the user writes the spec, the kubelet allocates it (or defers it, or finds
+it infeasible), and the runtime carries it out. A node is safe only if each container counts with the largest of the
+three (KEP-1287; ``component-helpers/resource.determineEffectiveRequests``). A smaller request therefore frees nothing
+before the resize is done, and a larger request counts from the start. An infeasible request does not count, because
+the kubelet will never allocate it.
 """
 
 from __future__ import annotations

@@ -12,13 +12,13 @@ GRACE_SECONDS = 30
 """Seconds that a deleted pod may take to end, unless its spec states another number."""
 
 MOST_SECONDS = 10**9
-"""Longest run time in seconds that is read; longer ones count as unlimited."""
+"""Longest run time in seconds that counts; longer run times count as unlimited."""
 
 
 def find_run_seconds(pod: Pod) -> int:
     """Return the seconds that a pod may run at most; 0 if it does not state a limit.
 
-    The result is rounded up, by an eighth at most, so that pods with nearly equal limits share a class.
+    Run times are rounded up, by an eighth at most, so that pods with nearly equal limits share a class.
     """
     spec, stated = pod.spec, pod.metadata.annotations.get(RUN_SECONDS, "")
     found = []

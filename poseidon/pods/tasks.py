@@ -57,16 +57,16 @@ class Task(Struct, frozen=True, gc=False):
     traits: Traits
     """The properties that distinguish the pod from others."""
     job: str
-    """Id of its owner, "" if it owns itself."""
+    """Id of the job to which the task belongs, "" if it belongs to none."""
     priority: int
-    """Value of its PriorityClass, independent of its group's priority."""
+    """Value of the task's PriorityClass, independent of the priority of its group."""
     created: float
     """The time when the pod was created, in seconds since the epoch."""
     scheduled: float = 0.0
     """When the pod was scheduled, in seconds since the epoch; 0 for not yet.
 
-    If no cost model reads this, it is set only for pods that had a node when the bridge started; among equal victims,
-    the youngest is evicted.
+    If no cost model reads this time, it is set only for pods that had a node when the bridge started; among equal
+    victims, the youngest is evicted.
     """
     initialized: float = 0.0
     """The time when the pod was initialized, in seconds since the epoch, 0 for not yet."""
@@ -114,7 +114,7 @@ def translate_pod(pod: Pod, classes: ClassTable, priorities: PriorityResolver) -
         traits=classes.traits(pod, priority=priority),
         job=job_id(metadata),
         priority=priority,
-        # The protocol's times begin in 1970: a pod with an earlier creation time counts as created then.
+        # The protocol's times begin in 1970: a pod with an earlier creation time counts as created in 1970.
         created=max(time or 0.0, 0.0),
         scheduled=(_since(pod, "PodScheduled") if timed else 0.0) or _read_start(pod),
         initialized=_since(pod, "Initialized") if timed else 0.0,
@@ -149,8 +149,8 @@ def get_qualified_name(metadata: ObjectMeta) -> str:
 def job_id(metadata: ObjectMeta) -> str:
     """Return the id of the job that consists of the pods of this object's controller, "" without a controller.
 
-    Anybody may write an owner reference, so it only refers to owners in the object's own namespace, whatever uid it
-    states, and never to a group.
+    Anybody may write an owner reference. The id therefore refers only to owners in the object's own namespace,
+    whatever uid the reference states, and never to a group.
     """
     owner = metadata.controller()
     if owner is None:
@@ -181,7 +181,7 @@ def join_parts(*parts: str) -> str:
 
 
 def parts_of(text: str) -> list[str]:
-    """Return the parts of a text that ``join_parts`` made; it must not have been shortened."""
+    """Return the parts of a text that ``join_parts`` made; the text must not have been shortened."""
     return [part.replace("%2F", "/").replace("%25", "%") for part in text.split("/")]
 
 
@@ -255,7 +255,7 @@ class PriorityResolver:
         return self._values[name]
 
     def of_class(self, name: str) -> int | None:
-        """Return the value of a class, None if there is none of this name."""
+        """Return the value of a priority class, None if no class has this name."""
         return self._values.get(name)
 
     def forbids_preemption(self, name: str) -> bool:

@@ -54,8 +54,8 @@ _SOURCE_CACHE_LIMIT = 50_000
 class ClassSource(Struct, frozen=True, gc=False, omit_defaults=True):
     """The fields of a pod that determine its class, and the key of its template.
 
-    Pods with equal sources share a template. ``describe`` gets only this and no pod, so that it cannot read fields that
-    differ between pods of one class.
+    Pods with equal sources share a template. ``describe`` gets only this record and no pod, so that it cannot read
+    fields that differ between pods of one class.
     """
 
     spec: PodSpec
@@ -75,11 +75,11 @@ class ClassSource(Struct, frozen=True, gc=False, omit_defaults=True):
     run_seconds: int
     """Longest run time in seconds; 0 if it is not known."""
     profile: str
-    """The scheduler that it names, if pods of this scheduler are scored by a profile of their own; else ""."""
+    """The scheduler name of the pod, if pods of this scheduler are scored by a profile of their own; else ""."""
     flavor_group: str
-    """The group of pod sets that take the same flavors of a queue of Kueue, by its annotation; "" for none."""
+    """The group of pod sets that take the same flavors of a queue of Kueue, by the pod's annotation; "" for none."""
     gpu_part: str
-    """The annotation by which it requests a part of a GPU from KAI, "" for none."""
+    """The annotation by which the pod requests a part of a GPU from KAI, "" for none."""
 
 
 def class_source(
@@ -105,13 +105,13 @@ def class_source(
 
 
 _ELSEWHERE = {
-    # Other fields of the class's source replace these, such as `never_preempts` and `disks`.
+    # Other fields of the class's source, such as `never_preempts` and `disks`, replace these fields.
     "preemption_policy": "",
     "restart_policy": "",
     "active_deadline_seconds": None,
     "termination_grace_period_seconds": None,
     "volumes": (),
-    # Fields that no class depends on.
+    # No class depends on these fields.
     "node_name": "",
     "scheduler_name": "",
     "priority": None,
@@ -120,18 +120,21 @@ _ELSEWHERE = {
     "scheduling_gates": (),
     "workload_ref": None,
     "scheduling_group": None,
-    # They are added once the claims are known.
+    # Resource claims are added to the class once they are known.
     "resource_claims": (),
 }
-"""Fields of a pod's spec that are left out of a source. New fields of the spec are part of it by default."""
+"""Fields of a pod's spec that are left out of a source.
+
+New fields of the spec are part of the class's source by default.
+"""
 
 
 def describe(source: ClassSource, visibility: Visibility) -> tuple[pb.TaskClass, tuple[Defect, ...]]:
     """Return the class that a source determines, without number, labels and namespace, and the defects of the spec.
 
-    A class with defects states them in ``invalid``, and its only rules are ports and disks. So the solver always
-    accepts the class, never places its tasks, and still counts running ones. The same applies to a class with far too
-    many rules.
+    A class with defects states them in ``invalid``; of its rules, it has only ports and disks. The solver therefore
+    always accepts the class, never places its tasks, and still counts running ones. A class with far too many rules
+    is treated in the same way.
     """
     spec = keep_few_resources(source.spec)
     defects: list[Defect] = []
@@ -227,7 +230,7 @@ class TemplateTable:
         return template
 
     def keep_only(self, templates: Collection[Template]) -> None:
-        """Remove all other templates; a later pod with a removed one gets a new template."""
+        """Remove all other templates; a later pod with the content of a removed template gets a new one."""
         plain = {template.plain for template in templates}
         self._templates = {template: template for template in templates}
         self._by_content = {content: each for content, each in self._by_content.items() if each in plain}
@@ -235,7 +238,7 @@ class TemplateTable:
 
 
 def _add_detail(message: pb.TaskClass, spec: PodSpec, visibility: Visibility) -> None:
-    """Add the fields that only some cost models read. Their defects were found with the requests."""
+    """Add the fields that only some cost models read. The pod's defects were found with its requests."""
     known: list[Defect] = []
     if visibility.containers:
         message.containers.extend(container_messages(spec, limits=visibility.limits))

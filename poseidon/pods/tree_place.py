@@ -10,8 +10,8 @@ from poseidon.pod_rules.redundant_pod_affinity import KeptTerm
 class TreePlace(NamedTuple):
     """A pod's place in a tree of groups: the name of its group, and properties of the tree's pods.
 
-    ``never_preempts``: whether they must not evict others; ``kept_terms``: their affinities that the tree's rules
-    guarantee.
+    ``never_preempts``: whether the tree's pods must not evict others; ``kept_terms``: their affinities that the
+    tree's rules guarantee.
     """
 
     group: str = ""

@@ -25,7 +25,7 @@ WORKLOAD_LABEL = "appgroup.diktyo.x-k8s.io.workload"
 _FLAGS = ("namespaces", "programs", "containers", "qos", "limits", "service_classes", "daemons", "timings")
 _LISTS = ("labels", "kind_labels", "annotations", "machine_annotations", "records", "arrivals", "profiles")
 _SOLVERS_OWN = ("residents", "load", "unseen", "devices", "typical")
-"""Needs for which a driver sends no data of its own."""
+"""Facts that models need and for which a driver sends no data of its own."""
 
 _LABELS = ("networkRequirement", "taskType", APP_GROUP_LABEL, WORKLOAD_LABEL)
 
@@ -83,12 +83,12 @@ class Visibility:
     """Names of schedulers whose pods are scored by profiles of their own."""
 
     def annotations_of(self, pod: Pod) -> dict[str, str]:
-        """Return the pod's annotations that cost models read, with the name of its program if they read that."""
+        """Return the pod's annotations that cost models read, with the name of its program if they read programs."""
         found = pod.metadata.annotations
         chosen = _choose(found, self.annotations)
         if self.prefix and found:
             chosen.update(filter_by_prefix(found, self.prefix))
-            for key in MOVE_ANNOTATIONS:  # only the bridge reads these
+            for key in MOVE_ANNOTATIONS:  # Only the bridge reads these annotations.
                 chosen.pop(key, None)
         if self.programs:
             name = get_program(pod)
@@ -167,7 +167,7 @@ class VisibleLabels:
 
 
 class Shown(NamedTuple):
-    """The metadata of a pod that are part of its class."""
+    """Those metadata of a pod that are part of its class."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...]
@@ -197,11 +197,11 @@ def choose_shown(
 
 
 _MANY_NAMESPACES = 200
-"""A selector that names more namespaces than this counts as selecting all of them."""
+"""A selector that names more namespaces than this counts as selecting all namespaces."""
 
 
 class SelectorIndex:
-    """An index of the labels that selectors read. Nothing is removed from it."""
+    """An index of the labels that selectors read. Selectors are only added, never removed."""
 
     def __init__(self) -> None:
         self._anywhere: dict[str, set[SelectorReads]] = {}
@@ -277,15 +277,16 @@ def _list_reads(selector: pb.TaskSelector) -> Iterator[FiledReads]:
         limited=not selector.HasField("namespaces_by_label") or bool(selector.namespaces_by_label.labels),
     )
     if by_label:
-        # Labels of namespaces may change, so a selector of namespaces counts as selecting all. So does a term that
-        # names very many: checking some more pods takes less than an entry for each namespace.
+        # Labels of namespaces may change, so a selector of namespaces counts as selecting all namespaces. A term that
+        # names very many namespaces is also indexed in this way: checking some more pods takes less than an entry for
+        # each namespace.
         yield None, found
     else:
         yield from ((namespace, found) for namespace in selector.namespaces)
 
 
 def _file(filed: dict[str, set[SelectorReads]], selector: SelectorReads) -> bool:
-    """Add a selector to the index under one label that it needs; return whether it is new."""
+    """Add a selector to the index under one label that it needs; return whether the selector is new."""
     known = filed.setdefault(min(selector.needs, default=_NO_LABEL), set())
     if selector in known:
         return False

@@ -13,9 +13,9 @@ from protos.firmament.v1 import scheduler_pb2 as pb
 def _read_given(flavor: Flavor) -> Iterator[GivenToleration]:
     """Yield the tolerations that a flavor gives to its pods.
 
-    The pods themselves do not get these tolerations, and for a ``NoSchedule`` taint they need none once they are
-    placed. Kubernetes would evict a pod that does not itself tolerate a ``NoExecute`` taint, so a flavor cannot give
-    tolerations of these.
+    The pods themselves do not get these tolerations. For a ``NoSchedule`` taint, they need none once they are placed.
+    Kubernetes would evict a pod that does not itself tolerate a ``NoExecute`` taint, so a flavor cannot give
+    tolerations of ``NoExecute`` taints.
     """
     for each in flavor.tolerations:
         if each.get("effect", "") in ("", NO_SCHEDULE):

@@ -226,11 +226,14 @@ class KnownQueues:
         return found
 
     def find_ignored(self, quota: str) -> str:
-        """Return a text that names the settings of a quota's object that have no effect here; "" if there are none."""
+        """Return a text that names the settings of a quota's object that this scheduler ignores.
+
+        "" if it ignores none.
+        """
         return next(filter(None, (tree.ignored.get(quota, "") for tree in self.trees.values())), "")
 
     def find_object(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the kind and the object that a quota was read from; None if there is no such object."""
+        """Return the kind and the object from which a quota was read; None if no object states it."""
         shelves = (self._shelves[source] for source in self._enforced if source in self._shelves)
         return next((found for shelf in shelves if (found := shelf.find(quota)) is not None), None)
 
@@ -339,7 +342,7 @@ class KnownQueues:
                 self._moved.update(dict.fromkeys(self._pods[reference]))
 
     def assume(self, quota: QuotaNode) -> None:
-        """Replace the quota of the same name by this one, until objects of its project change."""
+        """Replace the quota with the same name by this quota, until objects of its project change."""
         self.quotas = {**self.quotas, quota.name: quota}
         self._records.set_record(QUOTA_RECORD, quota.name, quota.payload())
 

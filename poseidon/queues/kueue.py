@@ -81,7 +81,7 @@ def read_kueue(
         if text := "; ".join(_list_ignored(queue)):
             ignored[quota.name] = text
     for quota in list(quotas.values()):
-        if quota.parent and quota.parent not in quotas:  # a cohort without an object
+        if quota.parent and quota.parent not in quotas:  # a cohort that no object describes
             quotas[quota.parent] = QuotaNode(quota.parent, fair=fair)
     _mark_unusable(quotas)
     return QuotaTrees(tuple(quotas.values()), tuple(known.values()), ignored)
@@ -94,7 +94,7 @@ def _mark_unusable(quotas: dict[str, QuotaNode]) -> None:
         problem = f"the way up from {parent} goes in a circle; give one of the cohorts there another parent"
         quotas[name] = replace(quotas[name], parent="", problem=problem, reason="CohortCycle")
     faulty = {name: each for name, each in quotas.items() if each.problem and name.startswith("Cohort/")}
-    # For each quota, the nearest faulty cohort (the quota itself or one above it), "" for none.
+    # For each quota, the nearest faulty cohort (the quota itself or a cohort above it), "" for none.
     nearest = {"": "", **{name: name for name in faulty}}
     for name, quota in list(quotas.items()) if faulty else ():
         passed, above = [], quota.parent
@@ -230,7 +230,7 @@ def _with_quotas(node: QuotaNode, read: ReadQuotas) -> QuotaNode:
 
 
 def _find_fault(read: ReadQuotas, flavors: Mapping[str, Flavor]) -> tuple[str, str]:
-    """Return the problem of an object's quotas as a text and as one word; both "" if there is no problem."""
+    """Return the problem of an object's quotas as a text and as one word; both are "" if the object has no problem."""
     if read.defects:
         return list_defects(read.defects, _FEW), INVALID
     missing = [name for name in read.flavors if name not in flavors]

@@ -1,4 +1,4 @@
-"""Defines one form of quotas for the queues of all projects, and the records by which the solver gets them."""
+"""Defines one form of quotas for the queues of all projects, and the records by which the solver gets these quotas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FLAVOR_RECORD: Final = "ResourceFlavor"
 """The kind of the records that describe flavors."""
 
 UNLIMITED: Final = MAX_AMOUNT
-"""The amount that means that there is no limit."""
+"""The amount that stands for "no limit"."""
 
 Quotas: TypeAlias = Mapping[str, Mapping[str, int]]
 """Amounts by flavor and resource, in the protocol's units."""
@@ -26,10 +26,10 @@ NEVER, LOWER_PRIORITY, LOWER_OR_NEWER, ANY = "Never", "LowerPriority", "LowerOrN
 """The preemption policies, by Kueue's names."""
 
 MAY_STOP_SEARCH, TRY_NEXT_FLAVOR = "MayStopSearch", "TryNextFlavor"
-"""Whether a pod borrows in a flavor before it tries the next flavor (the first of these), by Kueue's names."""
+"""The first of these, by Kueue's names: a pod borrows in a flavor before it tries the next flavor."""
 
 BORROWING_FIRST, PREEMPTION_FIRST = "BorrowingOverPreemption", "PreemptionOverBorrowing"
-"""Whether borrowing in one flavor is better than evicting pods in another (the first of these), by Kueue's names."""
+"""The first of these, by Kueue's names: borrowing in one flavor is better than evicting pods in another."""
 
 STRICT, BEST_EFFORT = "StrictFIFO", "BestEffortFIFO"
 """The orders in which a queue's pods are admitted, by Kueue's names."""
@@ -42,7 +42,7 @@ class CoveredResources:
     resources: tuple[str, ...]
     """The names of the resources."""
     flavors: tuple[str, ...]
-    """The names of the flavors, the most preferred one first."""
+    """The names of the flavors, with the most preferred one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class QuotaNode:
     """A quota in a tree of quotas: the quota of a queue, or one that several queues share."""
 
     name: str
-    """Unique among the quotas of all projects, such as ``ClusterQueue/team-a``."""
+    """The name, unique among the quotas of all projects, such as ``ClusterQueue/team-a``."""
     parent: str = ""
     """The name of the quota above, which this quota shares with its siblings; "" for a root."""
     covered: tuple[CoveredResources, ...] = ()
@@ -81,11 +81,11 @@ class QuotaNode:
     borrowing: Quotas = field(default_factory=dict)
     """How much the quota may borrow from its parent, at most; unlimited where nothing is stated."""
     lending: Quotas = field(default_factory=dict)
-    """How much of its own amounts other quotas may use, at most; all where nothing is stated."""
+    """How much of its own amounts other quotas may use, at most; all of a resource for which no amount is stated."""
     limit: Quotas = field(default_factory=dict)
     """How much the quota's pods may use, borrowed amounts included; unlimited where nothing is stated."""
     guarantee: Quotas = field(default_factory=dict)
-    """The part of the own amounts that other quotas may never use."""
+    """The part of the quota's own amounts that other quotas may never use."""
     weight: float = 1.0
     """The quota's weight among its siblings when shares are compared."""
     order: str = BEST_EFFORT
@@ -107,7 +107,7 @@ class QuotaNode:
     open_ended: bool = False
     """Whether resources that the quota does not name are unlimited; otherwise the quota's pods may not use them."""
     problem: str = ""
-    """Why none of the quota's pods is placed, "" if they can be placed."""
+    """Why no pod of the quota is placed, "" if its pods can be placed."""
     reason: str = ""
     """The problem in one word, for the condition of the quota's object."""
 
@@ -163,7 +163,7 @@ class Flavor:
     tolerations: tuple[Mapping[str, str], ...] = ()
     """The tolerations that the flavor gives to its pods."""
     topology: TopologyLevels | None = None
-    """The topology whose level labels all nodes of the flavor have; None if they need no such labels."""
+    """The topology whose level labels all nodes of the flavor have; None if the nodes need no such labels."""
     problem: str = ""
     """Why quotas of this flavor cannot be used, "" if they can."""
 

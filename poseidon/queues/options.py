@@ -24,7 +24,7 @@ def _accept_one(value: object) -> object:
 
 
 def _check_strategies(strategies: tuple[PreemptionStrategy, ...]) -> tuple[PreemptionStrategy, ...]:
-    """Return the strategies; raise ``ValueError`` if there are none, or if one is there twice."""
+    """Return the strategies; raise ``ValueError`` if the list is empty, or names a strategy twice."""
     if not strategies or len(set(strategies)) < len(strategies):
         raise ValueError("names no strategy, or one twice; name one or both of them once")
     return strategies
@@ -33,12 +33,12 @@ def _check_strategies(strategies: tuple[PreemptionStrategy, ...]) -> tuple[Preem
 class QueueOptions(Section):
     """The section ``queues``: which projects' queues are read, and which program admits pods of Kueue's queues.
 
-    By default no queues are read. With ``admission: kueue``, Kueue admits the pods of its own queues, and their quotas
-    are not enforced here. With ``poseidon``, the rounds of the solver admit these pods. ``fair_sharing``, as in Kueue's
-    own configuration, says whether shares decide which queue borrows. ``preemption_strategies`` are the comparisons of
-    shares after which a queue that borrows may evict pods of one that borrows more, in the order in which they are
-    tried. ``pod_set_flavors`` says whether all pods of a pod set use the same flavor of a Kueue queue (``Same``), or
-    each pod any of its flavors (``Any``).
+    By default no queues are read. With ``admission: kueue``, Kueue admits the pods of its own queues, and their
+    quotas are not enforced here. With ``poseidon``, the rounds of the solver admit these pods. ``fair_sharing``, as
+    in Kueue's own configuration, says whether shares decide which queue borrows. ``preemption_strategies`` are the
+    comparisons of shares after which a queue that borrows may evict pods of a queue that borrows more, in the order
+    in which they are tried. ``pod_set_flavors`` says whether all pods of a pod set use the same flavor of a Kueue
+    queue (``Same``), or each pod any of its flavors (``Any``).
     """
 
     source: Annotated[

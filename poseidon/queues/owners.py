@@ -44,9 +44,9 @@ class Owner(NamedTuple):
 class Owners:
     """The objects that own pods, and the pods below each of them.
 
-    An object that is deleted before its pods is kept until the last of these pods ends, because these pods count
-    against the queue that the object named. If an object is reported as deleted after a newer one of its name was
-    added, the newer one stays.
+    An object that is deleted before its pods is kept until the last of these pods ends, because the pods count
+    against the queue that the object named. If an object is reported as deleted after a newer object with its name
+    was added, the newer object stays.
     """
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class Owners:
             controller = owner.controller if owner is not None else None
 
     def _find(self, key: OwnerKey, uid: str) -> Owner | None:
-        """Return the owner with this key and uid, the latest one if ``uid`` is ""; None if there is none."""
+        """Return the owner with this key and uid, the latest owner if ``uid`` is ""; None if no such owner is known."""
         owner = self._owners.get(key)
         deleted = self._deleted.get(key, {})
         if owner is None and not uid:
@@ -135,7 +135,7 @@ class Owners:
 def find_reference(
     claimant: Claimant, sources: tuple[QueueSource, ...], owners: Owners
 ) -> QueueReference | None:
-    """Return the queue of a pod in the first of ``sources`` that has one for the pod; None if no project has one.
+    """Return the queue of a pod in the first of ``sources`` that has a queue for the pod; None if no project has one.
 
     A queue that the pod or an owner names takes precedence over the queue of the namespace.
     """
@@ -153,7 +153,7 @@ def find_reference(
 
 
 def find_priority_class(claimant: Claimant, owners: Owners) -> str:
-    """Return the WorkloadPriorityClass that a pod or else its topmost owner names; "" for none."""
+    """Return the WorkloadPriorityClass that a pod names, or else its topmost owner; "" for none."""
     if claimant.priority_class or claimant.controller is None:
         return claimant.priority_class
     above = owners.iter_above(claimant.namespace, claimant.controller)

@@ -41,7 +41,7 @@ class PlainQuota:
     limit: Mapping[str, int] = field(default_factory=dict)
     """How much the queue's pods may use at most, borrowed amounts included."""
     guarantee: Mapping[str, int] = field(default_factory=dict)
-    """The part of the own amounts that other queues may never use."""
+    """The part of the queue's own amounts that other queues may never use."""
     lends: bool = True
     """Whether other queues may use what this queue does not use of its own amounts."""
     weight: float = 1.0

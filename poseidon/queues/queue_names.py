@@ -77,7 +77,7 @@ SUSPENDABLE = frozenset(
         "MPIJob", "SparkApplication",
     }
 )  # fmt: skip
-"""The kinds of objects that have no pods while they are suspended, and get pods once they are resumed."""
+"""Kinds of objects that have no pods while they are suspended, and get pods once they are resumed."""
 
 WORKER_SET = "leaderworkerset.sigs.k8s.io/name"
 """Label with the name of a pod's LeaderWorkerSet."""

@@ -48,7 +48,7 @@ MOST_STATED = 1_000_000_000
 
 
 class NamedQuota(NamedTuple):
-    """The quota that a queue's name stands for, "" for none, and why the queue's pods wait, "" if they do not."""
+    """The quota for which a queue's name stands, "" for none, and why the queue's pods wait, "" if they do not."""
 
     quota: str = ""
     problem: str = ""
@@ -78,13 +78,19 @@ class QueueObjects:
         self._found[kind].pop(uid, None)
 
     def find_named(self, kind: WatchedKind, prefix: str, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return kind and object of the quota ``prefix/name`` or ``prefix/namespace/name``; None if there is none."""
+        """Return kind and object of the quota ``prefix/name`` or ``prefix/namespace/name``.
+
+        None if no object states it.
+        """
         before, _, name = quota.partition("/")
         found = self._found[kind].get(self._uids[kind].get(name, "")) if before == prefix else None
         return (kind, found) if found is not None else None
 
     def by_name(self, kind: WatchedKind, struct: type[T]) -> dict[tuple[str, str], T]:
-        """Return the objects of a kind by namespace and name; of several with one name, the one added last."""
+        """Return the objects of a kind by namespace and name.
+
+        Of several objects with one name, the object added last.
+        """
         found: dict[tuple[str, str], T] = {}
         for each in self._found[kind].values():
             assert isinstance(each, struct)
@@ -107,7 +113,7 @@ class ProjectQueues(Protocol):
         """Return the quota that a pod's queue reference stands for; ``labels``: those of the pod's namespace."""
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object that a quota was read from, with its kind; None if there is none."""
+        """Return the object from which a quota was read, with its kind; None if no object states the quota."""
 
 
 class KueueQueues:
@@ -134,7 +140,7 @@ class KueueQueues:
         """The priorities of WorkloadPriorityClasses, by name."""
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object that a quota was read from, with its kind; None if there is none."""
+        """Return the object from which a quota was read, with its kind; None if no object states the quota."""
         return self.objects.find_named(kinds.CLUSTER_QUEUE, "ClusterQueue", quota)
 
     def read_quotas(self) -> QuotaTrees:
@@ -187,7 +193,7 @@ class VolcanoQueues:
         self._names: frozenset[str] = frozenset()
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object that a quota was read from, with its kind; None if there is none."""
+        """Return the object from which a quota was read, with its kind; None if no object states the quota."""
         return self.objects.find_named(kinds.VOLCANO_QUEUE, "VolcanoQueue", quota)
 
     def read_quotas(self) -> QuotaTrees:
@@ -201,7 +207,7 @@ class VolcanoQueues:
         name = reference.name
         if name in self._names:
             return NamedQuota(name_volcano_queue(name))
-        if name == "default":  # the default queue has no limits if there is no object for it
+        if name == "default":  # The default queue has no limits if no object describes it.
             return NOTHING
         return NamedQuota(
             "", f"queue: Queue {shorten(name)} (Volcano) does not exist; create it, or name another one"
@@ -219,7 +225,7 @@ class KaiQueues:
         self._parents: frozenset[str] = frozenset()
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object that a quota was read from, with its kind; None if there is none."""
+        """Return the object from which a quota was read, with its kind; None if no object states the quota."""
         return self.objects.find_named(kinds.KAI_QUEUE, "KaiQueue", quota)
 
     def read_quotas(self) -> QuotaTrees:
@@ -243,7 +249,10 @@ class KaiQueues:
 
 
 class ElasticQuotaQueues:
-    """The ElasticQuotas of scheduler-plugins; the first one of a namespace by name is the quota of all its pods."""
+    """The ElasticQuotas of scheduler-plugins.
+
+    The first one of a namespace, by name, is the quota of all pods in the namespace.
+    """
 
     KINDS = (kinds.ELASTIC_QUOTA,)
 
@@ -252,7 +261,7 @@ class ElasticQuotaQueues:
         self._of_namespace: Mapping[str, str] = {}
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object that a quota was read from, with its kind; None if there is none."""
+        """Return the object from which a quota was read, with its kind; None if no object states the quota."""
         return self.objects.find_named(kinds.ELASTIC_QUOTA, "ElasticQuota", quota)
 
     def read_quotas(self) -> QuotaTrees:
@@ -268,7 +277,7 @@ class ElasticQuotaQueues:
 
 
 class KoordinatorQueues:
-    """The ElasticQuotas of Koordinator; a pod that names none counts against the one of its namespace."""
+    """The ElasticQuotas of Koordinator; a pod that names no quota counts against the quota of its namespace."""
 
     KINDS = (kinds.KOORDINATOR_QUOTA,)
 
@@ -278,7 +287,7 @@ class KoordinatorQueues:
         self._of_namespace: Mapping[str, str] = {}
 
     def find(self, quota: str) -> tuple[WatchedKind, Any] | None:
-        """Return the object that a quota was read from, with its kind; None if there is none."""
+        """Return the object from which a quota was read, with its kind; None if no object states the quota."""
         return self.objects.find_named(kinds.KOORDINATOR_QUOTA, "KoordinatorQuota", quota)
 
     def read_quotas(self) -> QuotaTrees:

@@ -19,7 +19,7 @@ MOST_GROUPS, MOST_FLAVORS, MOST_RESOURCES = 16, 64, 64
 _NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
 
 MOST_WEIGHT = 1e9
-"""The largest weight that is accepted, because shares are divided by weights and a larger one must be a mistake."""
+"""The largest weight that is accepted: shares are divided by weights, and a larger weight must be a mistake."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,10 @@ def read_reference(name: str, path: str, defects: list[Defect]) -> str:
 
 
 def read_groups(groups: Sequence[ResourceGroup], *, shared: bool) -> ReadQuotas:
-    """Return the quotas of resource groups; ``shared``: whether their object has a parent from which it can borrow."""
+    """Return the quotas of resource groups.
+
+    ``shared``: whether the object of the quotas has a parent from which it can borrow.
+    """
     found = ReadQuotas()
     if len(groups) > MOST_GROUPS:
         found.defects.append(
@@ -121,7 +124,7 @@ def _refuse_repeated(found: ReadQuotas) -> None:
 
 
 def read_weight(sharing: FairSharing | None, defects: list[Defect]) -> float:
-    """Return an object's weight among its siblings, 1 if none is stated or the stated one is malformed."""
+    """Return an object's weight among its siblings, 1 if the object states no weight or a malformed one."""
     if sharing is None or sharing.weight is None:
         return 1.0
     path = "spec.fairSharing.weight"

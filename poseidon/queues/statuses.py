@@ -79,7 +79,7 @@ class QueueStatuses:
         """Store the states of quotas that the solver has sent after a round."""
         for state in states:
             if state.name not in self.states:
-                self._quiet_until.pop(state.name, None)  # the last write did not contain this quota's use
+                self._quiet_until.pop(state.name, None)  # The last write did not contain this quota's use.
             self.states[state.name] = state
             self._due[state.name] = None
 
@@ -106,7 +106,7 @@ class QueueStatuses:
             changed = {name for name, each in quotas.items() if self._known.get(name) != each}
             self._due.update(
                 dict.fromkeys(quotas)
-            )  # a LocalQueue that is new or names another ClusterQueue moves its pods
+            )  # A LocalQueue that is new or names another ClusterQueue moves its pods to another quota.
             for name in self.states.keys() - quotas.keys():
                 del self.states[name]
                 self._quiet_until.pop(name, None)
@@ -140,7 +140,7 @@ class QueueStatuses:
         self, quota: QuotaNode, references: Sequence[QueueReference]
     ) -> Iterator[QueueStatusWrite]:
         found = self._book.find_object(quota.name)
-        if found is None or found[0] is kinds.KAI_QUEUE:  # KAI's own controller writes its status
+        if found is None or found[0] is kinds.KAI_QUEUE:  # KAI's own controller writes this status.
             return
         kind, each = found
         status: dict[str, Any]
@@ -164,7 +164,7 @@ class QueueStatuses:
         return status
 
     def _write(self, kind: WatchedKind, found: Any, status: dict[str, Any]) -> Iterator[QueueStatusWrite]:
-        """Yield a status if it differs from the one that was written last, by this bridge or an earlier one."""
+        """Yield a status if it differs from the status that was written last, by this bridge or an earlier one."""
         metadata = found.metadata
         uid = metadata.uid or f"{kind.name}/{metadata.namespace}/{metadata.name}"
         former = self._written.get(uid)
@@ -196,7 +196,7 @@ class QueueStatuses:
         return {resource: amount_text(resource, amount) for resource, amount in sorted(used.items())}
 
     def _conditions(self, former: Sequence[Condition], quota: QuotaNode) -> list[dict[str, Any]]:
-        """Return the conditions of a queue: ``Active``, and those of other programs, unchanged."""
+        """Return the conditions of a queue: ``Active``, and those that other programs wrote, unchanged."""
         status = "False" if quota.problem else "True"
         reason, message = (quota.reason, quota.problem[:_LONGEST]) if quota.problem else _READY
         since = next(

@@ -13,9 +13,9 @@ from poseidon.queues.plain_trees import PlainQuota, grow_trees
 from poseidon.queues.quota_reading import read_reference
 
 VOLCANO_ROOT = "VolcanoQueue/root"
-"""The name of the quota above all queues of Volcano, whether or not there is an object for it."""
+"""The name of the quota above all queues of Volcano, whether or not an object describes it."""
 KAI_ROOT = "KaiQueues/all"
-"""The name of the quota above all queues of KAI, for which there is no object."""
+"""The name of the quota above all queues of KAI; no object describes it."""
 
 MOST_WEIGHT = 2**31 - 1
 

@@ -53,7 +53,7 @@ class StreamRecorder:
         self._stream = pb.RecordedStream(configuration=text)
         self._state = StreamState()
         self._steps = 0
-        self._whole = False  # set when a snapshot has been sent completely
+        self._whole = False  # set once a snapshot has been sent completely
         self._gap = False
         self._thread = _WriterThread(writer, block_seconds)
 
@@ -145,7 +145,7 @@ class _WriterThread:
         return self.waiting > _MOST_WAITING // 2
 
     def put(self, entry: bytes, *, begins: bool) -> bool:
-        """Queue an entry, which ``begins`` another file or not; return whether the queue had room for it."""
+        """Queue an entry; ``begins``: whether another file starts with it; return whether the queue had room for it."""
         if self.waiting + len(entry) > _MOST_WAITING:
             _log.warning("recording has a gap, entries come faster than they can be written")
             return False

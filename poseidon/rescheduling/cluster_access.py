@@ -148,8 +148,8 @@ class ClusterAccess:
 
     async def _try(self, ask: Callable[[], Awaitable[T]]) -> T:
         tries = Tries(RetryOptions(), self._environment.random)
-        # The client's retries take little time. A budget refuses for longer, so the caller repeats that request
-        # itself.
+        # The client's own retries take little time. A budget refuses evictions for longer, so the caller repeats the
+        # eviction itself.
         return await tries.persist(
             ask, self._environment.sleep, lambda error: False if is_budget_refusal(error) else None
         )

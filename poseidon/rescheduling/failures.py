@@ -42,7 +42,7 @@ def list_failed(nodes: Iterable[Node], state: str) -> set[str]:
 
 
 def _node_state(node: Node) -> tuple[object, ...]:
-    """Return the fields of a node that matter for freeing nodes, without a cordon that was set to free it."""
+    """Return the fields of a node that matter for freeing nodes, without a cordon that was set to free the node."""
     spec, metadata = node.spec, node.metadata
     return (
         metadata.name,

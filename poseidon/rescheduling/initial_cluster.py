@@ -28,7 +28,7 @@ ALLOW, DENY = "allow", "deny"
 class Permission:
     """Decides by labels and annotations which pods their owners allow to be moved; by default none.
 
-    ``faults`` has a line about each value that is neither ``allow`` nor ``deny``; such a value allows no moves.
+    ``faults`` has a line about each value that is neither ``allow`` nor ``deny``; a faulty value allows no moves.
     """
 
     def __init__(self, namespaces: Iterable[Namespace]) -> None:
@@ -84,7 +84,7 @@ class InitialCluster:
     prices: Mapping[str, float]
     """By uid of a pod that may be moved, the points that moving it costs."""
     released: int
-    """How many pods their owners allow to be moved; other rules may still forbid it."""
+    """How many pods their owners allow to be moved; other rules may still forbid moving some of them."""
     warnings: tuple[str, ...]
     """Warnings for people."""
 

@@ -3,7 +3,7 @@
 The cluster may have changed since it was planned. Before each move, the pod must therefore still be where the plan
 has it, and the target node must accept pods and have room. If a replacement waits too long, its wave stops: no
 further pod is evicted. If the old node was cordoned for the moves, it is uncordoned, so that the replacement can run
-there. If a replacement gets no node in time, or gets the old node, no further wave begins. Any fault therefore costs
+there. If a replacement gets no node in time, or gets the old node, no further wave begins. A fault therefore affects
 at most the pods of one wave. Nodes to be freed are cordoned before the first wave, and stay cordoned if they become
 empty.
 """
@@ -110,8 +110,8 @@ class _Leaving:
 class _WaveState:
     """Progress of a wave.
 
-    ``cordoned`` are the nodes that were cordoned for the moves before the wave; ``given_back`` are those of them that
-    were uncordoned since. ``stopped`` says why no further pod is evicted, or "" while the wave goes on.
+    ``cordoned`` are the nodes that were cordoned for the moves before the wave; ``given_back`` are those of these
+    nodes that were uncordoned since. ``stopped`` says why no further pod is evicted, or "" while the wave goes on.
     """
 
     cordoned: frozenset[str]
@@ -298,7 +298,7 @@ async def carry_out(planned: PlannedMoves, mover: Mover, access: ClusterAccess) 
 
     Freed nodes stay cordoned, so that an autoscaler or another tool can remove them. A node that could not be freed
     is uncordoned. If one of the node's moves was tried, the node is annotated with the digest of the cluster's state,
-    so that it is not tried again in the same state.
+    so that freeing the node is not tried again in the same state.
     """
     for node in planned.given_back:
         await access.uncordon(node)

@@ -20,7 +20,7 @@ class Objective(Enum):
 
     ``LOWER_COST``: pods move to nodes where cost models charge less. ``RELIEVE_LOAD``: pods leave nodes that are hot
     by measured use. ``FREE_NODES``: pods leave nodes that can be emptied completely. ``MAKE_ROOM``: pods leave a node
-    so that a waiting pod fits on it, the first one that moves can help.
+    so that a waiting pod fits on it: the first waiting pod that moves can help.
     """
 
     LOWER_COST = "lower-cost"

@@ -43,7 +43,7 @@ class TaskKinds:
     requests: Int64
     """int64[T, K]: how much a task requests of each resource that machines offer; every task requests 1 of pods."""
     groups: tuple[pb.JobGroup | None, ...]
-    """For each kind, the topology domain that its gangs have to stay within, None if they may use all machines."""
+    """For each kind, the topology domain within which its gangs must stay, None if they may use all machines."""
 
     def add(self, more: Sequence[TaskKinds]) -> TaskKinds:
         """Return these kinds, followed by the kinds of each of ``more``."""
@@ -76,8 +76,8 @@ def translate_templates(
 ) -> TaskKinds:
     """Translate all templates as the bridge translates pods, and then number their classes.
 
-    Some cost models read the programs of pods. A template's program is its own name unless it names another one.
-    Raises ``TemplateError`` for an invalid template.
+    Some cost models read the programs of pods, so classes state them. A template's program is the template's own name
+    unless it names another program. Raises ``TemplateError`` for an invalid template.
     """
     names = [each.name for each in templates]
     pods = [decode_template(each) for each in templates]

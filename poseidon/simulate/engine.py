@@ -97,7 +97,7 @@ class Simulation:
     told_runs: RunTimeRecords | None = None
     """Run times that the solver learns, None if no cost model reads them."""
     heads: QueueHeads | None = None
-    """Lets only the first gang or pod of each queue take part in a round; None lets all take part."""
+    """Lets only the first gang or pod of each queue take part in a round; None: all take part."""
     messages: TaskMessages = field(init=False)
     """Makes the events that describe tasks to the solver."""
     evictions: EvictionsUnderWay = field(init=False)
@@ -274,7 +274,8 @@ class Simulation:
         left = {*refused}
         moved = [head.queue for head in heads if head not in left]
         news = len(promised) + self._take_back(refused, queues, moved)
-        self._run_rounds()  # this places no task of a queue, but finds when the other tasks need a round
+        # This round places no task of a queue, but finds when the remaining tasks need a round.
+        self._run_rounds()
         if self.requests is not None:
             written = self.requests.send_refusals(news, self.now)
             queues.busy_until = max(queues.busy_until, written)

@@ -1,10 +1,11 @@
 """Estimates when the waiting pods of an input will start, by simulating several futures of the cluster.
 
 The run time of a pod is learnt from ended pods of the same workload, mostly from those with equal requests; numbers
-and hashes at the end of names are ignored. If no pod of the same workload has ended, a pod that is not started again is
-taken to run as all other such pods do. Without samples, the pod's own statement counts (``activeDeadlineSeconds`` or
-an annotation). A pod that states no run time is then taken to run for ever. New pods are assumed to arrive as pods did
-in the last hours. Intervals become wider where those of earlier answers did not hold.
+and hashes at the end of names are ignored. If no pod of the same workload has ended, a pod that is not started again
+once it ends is taken to run as all other such pods do. Without samples, the pod's own statement counts
+(``activeDeadlineSeconds`` or an annotation). A pod that states no run time is then taken to run for ever. New pods
+are assumed to arrive as pods did in the last hours. Intervals become wider where those of earlier answers did not
+hold.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ HORIZON = 7 * 86400.0
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStart:
-    """When a pod is expected to get its node, in seconds from now; None means later than the simulated time."""
+    """When a pod is expected to get its node, in seconds from now; None: later than the simulated time."""
 
     pod: str
     """Name of the pod, ``namespace/name``."""
@@ -43,7 +44,7 @@ class ExpectedStart:
     low: float | None
     """The pod's earliest start in any of the simulated futures, in seconds from now.
 
-    It is earlier than that if past answers show that intervals are too narrow.
+    The start is earlier than that if past answers show that intervals are too narrow.
     """
     high: float | None
     """The pod's latest start in any of the simulated futures, or later, as with ``low``."""

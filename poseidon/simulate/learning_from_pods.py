@@ -1,4 +1,4 @@
-"""Learns from the pods of an input how long pods of each workload run, and how often such pods arrive."""
+"""Learns from the pods of an input how long pods of each workload run, and how often pods of each workload arrive."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class _Run(NamedTuple):
     """Whether the run has ended."""
 
     def join(self, other: _Run) -> _Run:
-        """Return the run of a gang to which two pods belong; it has ended when both have."""
+        """Return the run of a gang from the runs of two of its pods; the gang's run has ended when both have ended."""
         return _Run(min(self.begun, other.begun), max(self.until, other.until), self.over and other.over)
 
 
@@ -100,17 +100,18 @@ def learn_run_times(
     ``now`` is in seconds since the epoch.
 
     A few runs of a family tell little. Other pods of the family's workload count as well if they state the same run
-    time; all of them together count as ``OTHERS`` runs. If no pod of the family has ended, each of the other pods
+    time; all of them together count as ``OTHERS`` runs. If no pod of the family has ended, each of these other pods
     counts fully. If none of the other pods with the same stated run time has ended either, all pods of the workload
-    count. If no pod of the workload has ended, and its pods are not started again once they have ended, all pods count
-    that are not started again. Pods of a gang that began together count as one run, because they also end together.
+    count. If no pod of the workload has ended, and its pods are not started again once they have ended, all pods
+    count that are not started again. Pods of a gang that began together count as one run, because they also end
+    together.
     """
     mine = list(pods)
     families_of_mine = np.array([families.find(pod) for pod in mine], dtype=np.int64)
     found: dict[Hashable, dict[Hashable, _Run]] = {}
     for place, pod in enumerate(all_pods):
         first, end = seconds(pod.status.start_time), _find_end(pod)
-        families.find(pod)  # pods of a kind that always fails arrive again, too
+        families.find(pod)  # Pods of a kind that always fails arrive again, too.
         if first is not None and (end is not None or pod.status.phase == "Running"):
             run = _Run(first, max(now, first) if end is None else end, end is not None)
             gang = find_membership(pod)
@@ -132,7 +133,8 @@ def _learn_by_family(
     ``found`` has runs by key of ``_list_kin``, and by pod or gang.
 
     If no pod of a family has ended, the family shares the run times of all pods of its workload that state the same
-    run time, or else those of its workload, or else those of all pods that are not started again.
+    run time. If none of those has ended, it shares those of the whole workload, or else those of all pods that are
+    not started again.
     """
     shared: dict[Hashable, PastRuns | None] = {}
     samples: dict[Hashable, list[Hashable]] = {}
@@ -238,7 +240,7 @@ def _add_kinds(pods: Sequence[Pod], cluster: OfflineCluster, simulation: Simulat
                 [workload_of(pod)], [as_pending(pod)], cluster.state, simulation.machines.resources
             )
         except TemplateError:
-            continue  # a pod from which no task can be made does not arrive again
+            continue  # A pod from which no task can be made does not arrive again.
         key = mine.classes[0].id, mine.priorities[0], mine.spread[0]
         if key not in known:
             known[key] = len(known)

@@ -1,8 +1,8 @@
 """Draws future arrivals of tasks from recent ones: they come at a similar rate, each a copy of a past task.
 
-After few arrivals, rate and mixture are uncertain. Each simulated future therefore draws its own rate, from the gamma
-distribution that is the posterior of a Poisson process' rate (Gelman et al., Bayesian Data Analysis, section 2.6).
-Each future also draws its own weights of the past tasks (Rubin, "The Bayesian bootstrap", 1981).
+After few arrivals, rate and mixture are uncertain. Each simulated future therefore draws a rate of its own, from the
+gamma distribution that is the posterior of a Poisson process' rate (Gelman et al., Bayesian Data Analysis, section
+2.6). Each future also draws weights of its own for the past tasks (Rubin, "The Bayesian bootstrap", 1981).
 """
 
 from __future__ import annotations

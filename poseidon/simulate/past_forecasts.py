@@ -1,14 +1,15 @@
-"""Learns from earlier expected starts of the same cluster how far its intervals have to be widened.
+"""Learns from earlier expected starts of the same cluster how far the intervals of new ones have to be widened.
 
-The first answer that a pod got stays on the pod, so a list of pods says what was expected and what came to be. How far
-a start was from its median, in parts of the distance from the median to that end of the interval, is its score; scores
-above 1 are starts outside. Intervals are multiplied by the score that ``SHARE`` of the past starts did not exceed, as
-in split conformal prediction (Lei et al., "Distribution-free predictive inference for regression", JASA 113, 2018).
-Pods that still wait have a score of at least the present one (Kaplan and Meier, as in ``run_time_statistics``).
-Intervals are never narrowed.
+A pod keeps the first answer that it got, so a list of pods says which starts were expected, and which came. The score
+of a start says how far it was from its median, in parts of the distance from the median to the end of the interval on
+that side; scores above 1 are starts outside the interval. Intervals are multiplied by the score that ``SHARE`` of the
+past starts did not exceed, as in split conformal prediction (Lei et al., "Distribution-free predictive inference for
+regression", JASA 113, 2018). For pods that still wait, the score is at least the score that they would get now
+(Kaplan and Meier, as in ``run_time_statistics``). Intervals are never narrowed.
 
-Answers of one moment depend on each other, so together they count at most as ``MOST_OF_A_MOMENT``. So that few past
-answers change little, ``PRIOR`` starts are added whose scores are those of intervals that hold as they should.
+Answers of one moment depend on each other, so together they count as at most ``MOST_OF_A_MOMENT`` starts. ``PRIOR``
+starts, whose scores are those of intervals that hold as they should, are added so that few past answers change
+little.
 """
 
 from __future__ import annotations
@@ -34,11 +35,14 @@ PRIOR = 10
 MOST_WIDENING = 10.0
 """Largest factor: whoever may annotate pods can invent past answers."""
 MOST_OF_A_MOMENT = 3.0
-"""Most starts as which the answers of one moment count together."""
+"""The answers of one moment count together as at most this many starts."""
 LONGEST = 86400.0
 """Seconds: older answers do not count."""
 LEAST_WIDTH = 0.05
-"""Least distance of an end of the interval from its median that scores are parts of, as a part of the median."""
+"""Least distance of an end of an interval from its median, as a part of the median.
+
+Scores are parts of this distance.
+"""
 
 
 class PastForecast(NamedTuple):
@@ -60,7 +64,7 @@ class PastForecast(NamedTuple):
     def find_score(self) -> float:
         """Return the distance of the start from the median, in parts of the interval's width on that side.
 
-        For a pod that still waits, this is the least score that it can get.
+        For a pod that still waits, this score is the least that the pod can get.
         """
         least = max(LEAST_WIDTH * self.median, 1.0)
         if self.until >= self.median:
@@ -80,8 +84,8 @@ class _Told(msgspec.Struct):
 def read_past_forecasts(pods: Iterable[Pod], now: float) -> list[PastForecast]:
     """Return what pods were told first within ``LONGEST`` seconds before ``now``, seconds since the epoch.
 
-    Pods of one workload that were told at the same moment count as one. Annotations that are not as this program
-    writes them, and answers without an expected start, are left out.
+    Pods of one workload that got their answer at the same moment count as one pod. Two kinds of annotations are left
+    out: those that are not as this program writes them, and answers without an expected start.
     """
     found: dict[Hashable, PastForecast] = {}
     for pod in pods:
@@ -102,7 +106,7 @@ def read_past_forecasts(pods: Iterable[Pod], now: float) -> list[PastForecast]:
 
 
 def _read_told(pod: Pod) -> tuple[float, float, float, float] | None:
-    """Return when a pod was told first, and its earliest, expected and latest start in seconds since the epoch."""
+    """Return when a pod first got an expected start, and its earliest, expected and latest start (epoch seconds)."""
     text = pod.metadata.annotations.get(FIRST_EXPECTED)
     if text is None:
         return None
@@ -133,9 +137,11 @@ def find_widening(past: Iterable[PastForecast]) -> float:
 
 
 def _find_quantile(score: Float64, over: NDArray[np.bool_], weight: Float64) -> float:
-    """Return the least score that ``SHARE`` of the starts do not exceed; if that is unknown, the largest known one.
+    """Return the least score that ``SHARE`` of the starts do not exceed.
 
-    ``over``: whether each score is final; those that are not count as long as they are reached.
+    If that score is unknown, the largest known score.
+
+    ``over``: whether each score is final; a score that is not final counts only as a lower bound.
     """
     order = np.lexsort((~over, score))
     score, over, weight = score[order], over[order], weight[order]
@@ -147,7 +153,9 @@ def _find_quantile(score: Float64, over: NDArray[np.bool_], weight: Float64) -> 
 
 
 def widen_interval(low: Float64, median: Float64, high: Float64, factor: float) -> tuple[Float64, Float64]:
-    """Return the ends of intervals, ``factor`` times as far from their medians, and not before now; infinite ones stay.
+    """Return the ends of intervals, ``factor`` times as far from their medians, and not before now.
+
+    Infinite ends stay infinite.
 
     All are seconds from now.
     """

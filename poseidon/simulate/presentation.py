@@ -29,7 +29,7 @@ def wait_rows(waits: Iterable[WaitingTimes]) -> list[tuple[str, ...]]:
 
 
 def format_span(seconds: float | None) -> str:
-    """Return a span of time as people write it, such as 0s, 45s, 12m or 3.5h, or "-" for none."""
+    """Return a span of time as people write it, such as 0s, 45s, 12m or 3.5h, or "-" if no time is known."""
     if seconds is None:
         return "-"
     if seconds < 120.0:
@@ -83,7 +83,7 @@ def simulation_page(report: SimulationReport, title: str) -> str:
 
 def write_curves(report: SimulationReport, path: Path) -> None:
     """Write the curves as a Parquet file with a row per point. Writing Parquet needs the extra ``simulate``."""
-    import polars as pl  # polars takes long to import, and few users need it
+    import polars as pl  # polars takes long to import, and few users need it.
 
     curves = report.curves
     columns: dict[str, Sequence[float] | Sequence[int]] = {

@@ -29,7 +29,7 @@ class WaitingTimes:
     waiting: int
     """Number of tasks that still wait at the end."""
     p50: float | None
-    """Median wait: half of the placed tasks waited at most so many seconds."""
+    """Median wait: half of the placed tasks waited at most this many seconds."""
     p90: float | None
     """Wait that 90 % of the placed tasks did not exceed, in seconds."""
     p99: float | None
@@ -105,7 +105,7 @@ class SimulationReport:
 
 
 class ReportSource(Protocol):
-    """What a report is computed from: a simulation, or the recorded course of a real cluster."""
+    """What a report is computed from: a simulation, or the recorded course of events in a real cluster."""
 
     @property
     def record(self) -> Record:

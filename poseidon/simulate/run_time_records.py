@@ -20,7 +20,7 @@ class RunTimeRecords:
     """Run times by program, as records for the solver's cost models.
 
     ``known`` are records that the solver has already; they are updated. If ``telling`` is ``random``, every run of a
-    program is reported with one random time, drawn once per program.
+    program is reported with the same random time, drawn once per program.
     """
 
     def __init__(self, telling: Telling, seed: int, known: RuntimeHistory | None = None) -> None:

@@ -50,7 +50,7 @@ def describe_start(start: ExpectedStart, now: float) -> str:
 async def annotate_starts(
     access: ClusterAccess, starts: Iterable[ExpectedStart], now: float
 ) -> list[ExpectedStart]:
-    """Write expected starts to pods that still ask and have no node; return those that were written.
+    """Write expected starts to pods that still ask and have no node; return the starts that were written.
 
     Raises ``KubeError`` if the API server does not answer, or refuses a write.
     """

@@ -72,7 +72,7 @@ class TaskColumns:
     def interrupt(self, task: int, now: float, *, keeps_work: bool) -> None:
         """Stop a running task, which then waits again.
 
-        A stopped task has to do all of its work again, or only the rest of it if ``keeps_work``.
+        A stopped task has to do all of its work again or, if ``keeps_work``, only the rest of its work.
         """
         if keeps_work:
             done = max(now - float(self.begun[task]), 0.0)

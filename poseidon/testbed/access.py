@@ -96,7 +96,7 @@ class Accounts:
 
 
 class Attributes(NamedTuple):
-    """What a request asks to be allowed.
+    """What a request asks permission for.
 
     ``resource`` is ``plural`` or ``plural/subresource``; without ``name``, the request is for all objects.
     """
@@ -139,7 +139,9 @@ class _Grant(NamedTuple):
 
 
 class RoleBasedAccess:
-    """Decides whether a user may do something. Roles and bindings are read again when one of them has been written.
+    """Decides whether a user may do something.
+
+    Roles and bindings are read again when a role or a binding has been written.
 
     ``used`` has the rights that requests have used, by user.
     """

@@ -10,7 +10,9 @@ _NAME = "simulated"
 
 
 def kubeconfig(url: str, token: str | None = None) -> str:
-    """Return the text of a kubeconfig for the cluster at ``url``; it tells clients not to verify the certificate.
+    """Return the text of a kubeconfig for the cluster at ``url``.
+
+    The kubeconfig tells clients not to verify the certificate.
 
     kubectl and client-go send tokens only over HTTPS, so they cannot use a cluster with a token over HTTP.
     """

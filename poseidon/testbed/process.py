@@ -141,7 +141,7 @@ async def _serve(
     cluster = SimulatedCluster(options)
     if not len(
         cluster.operations.store.collection(NODES.collection)
-    ):  # the journal may have restored nodes already
+    ):  # The journal may have restored nodes already.
         await create_nodes(cluster.operations, nodes)
     await cluster.start(host, port, tls=tls)
     background = [asyncio.create_task(each) for each in _simulations(cluster, **simulated)]

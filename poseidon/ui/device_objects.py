@@ -82,7 +82,7 @@ class DeviceObjects:
         )
 
     def find_claim(self, key: str) -> DeviceClaim | None:
-        """Return the claim ``namespace/name``, or None if there is none."""
+        """Return the claim ``namespace/name``, or None if it does not exist."""
         return self._claims.get(key)
 
     def iter_holders(self, device: Device) -> Iterator[tuple[DeviceClaim, str]]:

@@ -30,7 +30,7 @@ class _Step(NamedTuple):
 class FigureHistory:
     """The figures of each reading of the programs' metrics; ``latest`` is None if the last reading had no figures.
 
-    ``latest``: those of the last one, None if it has none.
+    ``latest``: the figures of the last reading, None if that reading has none.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class FigureHistory:
         self.latest: Figures | None = None
 
     def add(self, at: float, found: Figures | None, pending: int) -> None:
-        """Add a reading; ``found`` has its figures, or is None if the bridge did not answer."""
+        """Add a reading; ``found`` has the reading's figures, or is None if the bridge did not answer."""
         self.latest = found
         if found is None:
             self._steps.append(_Step(at, pending=pending))

@@ -4,7 +4,7 @@ PUBLISH_SECONDS = 1.0
 """Time between two updates that the server sends to open pages."""
 
 COMMENT_SECONDS = 15.0
-"""After so long without an update, the server sends a comment, so that proxies keep the stream of updates open."""
+"""If the server has sent no update for so long, it sends a comment, so that proxies keep the stream of updates open."""
 
 POLL_SECONDS = 2.0
 """Time between two questions to the solver and the bridge, while somebody looks at the page."""
@@ -34,4 +34,4 @@ QUEUES_SECONDS = 15.0
 """Least time between two descriptions of a live cluster's queues."""
 
 QUEUES_SHARE = 10.0
-"""Pause between descriptions of queues, as a multiple of the last one's duration: they take a tenth of a core."""
+"""Pause between descriptions of queues, as a multiple of the last one's duration: they then take a tenth of a core."""

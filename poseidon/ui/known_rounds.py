@@ -27,12 +27,12 @@ class KnownRounds:
 
     @property
     def latest(self) -> int:
-        """The number of the newest known round, 0 if there is none."""
+        """The number of the newest known round, 0 if no round is known."""
         return next(reversed(self._summaries), 0)
 
     @property
     def latest_flow(self) -> int:
-        """The number of the newest round whose flow is known, 0 if there is none."""
+        """The number of the newest round whose flow is known, 0 if no flow is known."""
         return max(self._flows, default=0)
 
     def get_end(self, number: int) -> float:
@@ -45,7 +45,7 @@ class KnownRounds:
         return list(self._summaries.values())
 
     def add(self, found: Iterable[pb.RoundSummary]) -> bool:
-        """Add summaries of new rounds, ordered by their numbers; return whether there were any."""
+        """Add summaries of new rounds, ordered by their numbers; return whether any round was new."""
         before = self.latest
         for each in found:
             if self._summaries and each.round <= self.latest:

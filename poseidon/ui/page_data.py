@@ -25,21 +25,21 @@ class Capabilities:
     """The views for which the dashboard has data."""
 
     figures: bool = False
-    """Whether there are rates, times, and numbers of waiting pods."""
+    """Whether the page can show rates, times, and numbers of waiting pods."""
     flow: bool = False
-    """Whether there are the flows of rounds."""
+    """Whether the page can show the flows of rounds."""
     cluster: bool = False
-    """Whether there are nodes and pods."""
+    """Whether the page can show nodes and pods."""
     pending: bool = False
-    """Whether there are pending pods with their reasons."""
+    """Whether the page can show pending pods with their reasons."""
     explain: bool = False
     """Whether single pods can be explained."""
     cures: bool = False
     """Whether changes that would give a pod a node can be searched for."""
     groups: bool = False
-    """Whether there are groups of pods."""
+    """Whether the input has groups of pods."""
     queues: bool = False
-    """Whether there are queues, and workloads that wait in them."""
+    """Whether the input has queues, and workloads that wait in them."""
 
 
 @dataclass(slots=True)

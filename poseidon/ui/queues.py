@@ -1,4 +1,4 @@
-"""Keeps the last description of queues, and makes a new one when somebody asks and the last one is old."""
+"""Keeps the last description of queues, and makes a new description when somebody asks and the last one is old."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Finding:
         self._old_at = float("-inf")
         self._error: str | None = None
         self.found: dict[str, Any] = {}
-        """The job's last result, empty before the first one."""
+        """The job's last result, empty before the first result."""
 
     def ask(self) -> dict[str, Any]:
         """Start the job if its last result is missing or old; return the job's state as JSON."""

@@ -20,8 +20,8 @@ class LineChart(msgspec.Struct, frozen=True, tag="lines"):
     """A chart of lines.
 
     ``at`` has the positions on the horizontal axis. ``series`` has the values of each line by its name, None for
-    missing ones. ``across`` and ``unit`` are the titles of the axes. If ``logarithmic``, both axes are, and show only
-    values above 0.
+    missing ones. ``across`` and ``unit`` are the titles of the axes. If ``logarithmic``, both axes have logarithmic
+    scales, and show only values above 0.
     """
 
     across: str
@@ -47,7 +47,7 @@ class BarChart(msgspec.Struct, frozen=True, tag="bars"):
 class StackChart(msgspec.Struct, frozen=True, tag="stacks"):
     """A chart of bars that consist of named parts.
 
-    Each bar has a label, its parts in the order of ``names``, and a text beside it.
+    Each bar has a label, its parts in the order of ``names``, and a text beside the bar.
     """
 
     names: Sequence[str]

@@ -1,7 +1,7 @@
 """Writes a page of the dashboard as one file with all answers that it needs, for people without a server.
 
-Wherever the file is opened, it shows one view. The page's JavaScript modules are ``data:`` addresses, named in an
-import map. The answers that the page would request from a server are JSON in the file.
+Wherever the file is opened, it shows the same single view. The page's JavaScript modules are ``data:`` addresses,
+named in an import map. The answers that the page would request from a server are JSON in the file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keeps which volumes are attached to which machines, by the pods there and by VolumeAttachments.
+"""Keeps which volumes are attached to which machines: by the pods on the machines, and by VolumeAttachments.
 
 A volume stays attached for a while after its pod was deleted, and still counts against its driver's limit. So
 attachments without a pod reduce what a machine offers. A pod that uses an attached volume needs no further attachment
@@ -62,7 +62,10 @@ class AttachedVolumes:
         return node in self._on
 
     def volume_of(self, key: str) -> Attached | None:
-        """Return the volume that must be attached for a claim or disk, None if there is none or it is not known yet."""
+        """Return the volume that must be attached for a claim or disk.
+
+        None if no volume must be, or if it is unknown.
+        """
         kind, separator, _ = key.partition(DISK)
         if separator:
             return Attached(key, DRIVER_OF_SOURCE[kind])
@@ -94,8 +97,8 @@ class AttachedVolumes:
     def not_needed(self, node: str, keys: Iterable[str]) -> Counter[str]:
         """Return, by resource, how many attachments on a machine a pod with these claims and disks need not request.
 
-        These are the pod's volumes that are attached there already, and volumes that deleted pods have left attached,
-        because these will be detached soon.
+        They are the pod's volumes that are attached to the machine already, and volumes that deleted pods have left
+        attached, because these will be detached soon.
         """
         found = self.count_unknown(node)
         for key in keys:
@@ -141,7 +144,7 @@ class AttachedVolumes:
 
 
 def _attachment(found: VolumeAttachment | None) -> tuple[str, Attached] | None:
-    """Return machine and volume of an attachment; None if there is no attachment, or it does not state both."""
+    """Return machine and volume of an attachment; None if the attachment does not exist, or does not state both."""
     if found is None or not found.spec.node_name or not found.spec.attacher:
         return None
     driver, source = found.spec.attacher, found.spec.source

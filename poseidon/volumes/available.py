@@ -1,10 +1,10 @@
 """Keeps existing unbound volumes: the machines that reach them, and the claims they are reserved for.
 
-Local volumes are made by hand or by an operator, one per disk. A claim can be bound only on a machine with such a
-volume, and a volume can be bound to one claim only. So each profile of claims (class, size, ...) becomes a resource. A
-machine offers one unit of it for each suitable volume that it reaches. A claim uses a unit of its own profile, and a
-unit of each profile that accepts the same volumes and more: two small claims and a large one need three volumes, one of
-them large.
+Local volumes are made by hand or by an operator, one per disk. A claim can be bound only on a machine that reaches
+such a volume, and a volume can be bound to one claim only. Each profile of claims (class, size, ...) therefore
+becomes a resource. A machine offers one unit of the resource for each suitable volume that it reaches. A claim uses a
+unit of its own profile, and a unit of each profile that accepts the same volumes and more: two small claims and a
+large one need three volumes, one of them large.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class _Reservation:
 class AvailableVolumes:
     """Available volumes by the machines that reach them, with their reservations for claims.
 
-    A reserved volume counts only for profiles that its claim's profile implies, until the reservation ends, because the
-    claim's pod still requests these units. The number of volumes that are not local is not offered, because each
-    binding would change thousands of machines. If none is left, ``reserve`` returns None.
+    A reserved volume counts only for profiles that its claim's profile implies, until the reservation ends, because
+    the claim's pod still requests units of these profiles. The number of volumes that are not local is not offered,
+    because each binding would change thousands of machines. If none is left, ``reserve`` returns None.
     """
 
     def __init__(self) -> None:
@@ -130,9 +130,11 @@ class AvailableVolumes:
         return [each for each in self._wanted.get(profile.storage_class, ()) if implies(profile, each)]
 
     def reserve(self, claim: str, profile: Profile, node: str) -> Volume | None:
-        """Reserve for a claim the smallest suitable volume that the machine reaches; return it, None if there is none.
+        """Reserve for a claim the smallest suitable volume that the machine reaches.
 
-        If the claim has a reservation already, return that volume if the machine reaches it, else None.
+        Return the volume, None if no volume suits.
+
+        If a volume is reserved for the claim already, return that volume if the machine reaches it, else None.
         """
         held = self._reserved.get(claim)
         if held is not None:

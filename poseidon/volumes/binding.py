@@ -1,7 +1,7 @@
 """Binds claims once their pod has a node: starts, follows and gives up bindings.
 
-This state is not stored: the API server has a claim's annotation and the claim that a volume names, so a restarted
-process continues from there.
+The bindings are not stored by this process: the API server has a claim's annotation and the claim that a volume
+names, so a restarted process continues from there.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class VolumeBindings:
     def begin(self, uid: str, node: str, claims: tuple[str, ...], now: float) -> str:
         """Start to bind a pod's claims for a node; return why that is impossible, "" if it has begun.
 
-        ``take_settled`` returns the outcome later, or at once if there is nothing to wait for.
+        ``take_settled`` returns the outcome later, or at once if no claim has to be bound first.
         """
         pod = _UnderWay(node, claims, now + self._seconds)
         writes: list[ClaimWrite] = []

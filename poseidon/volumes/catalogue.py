@@ -21,7 +21,7 @@ class _Records(Generic[R]):
         self._names = NameIndex()
 
     def put(self, uid: str, name: str, record: R) -> R | None:
-        """Add or update an object; return the former record of this name, None if there was none."""
+        """Add or update an object; return the former record with this name, None if the name is new."""
         self._names.put(uid, name)
         former, self.known[name] = self.known.get(name), record
         return former
@@ -67,7 +67,7 @@ class Catalogue:
         return self._provisions.known.get(storage_class)
 
     def states_capacity(self, driver: str) -> bool:
-        """Return whether a driver publishes its capacity, so that it can make only volumes that fit it."""
+        """Return whether a driver publishes its capacity; such a driver can make only volumes that fit the capacity."""
         return driver in self._drivers.values()
 
     def is_unbound_of(self, key: str, storage_class: str) -> bool:

@@ -16,7 +16,10 @@ def compute_rank(priority: int, created: float, uid: str) -> Rank:
 
 
 class Users:
-    """The uids of pods that use each claim. Most claims have one user, so only claims with several get a set."""
+    """The uids of pods that use each claim.
+
+    Most claims have one user, so a set of users is created only for claims with several.
+    """
 
     def __init__(self) -> None:
         self._users: dict[str, str | set[str]] = {}

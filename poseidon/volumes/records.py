@@ -63,13 +63,13 @@ class Claim:
     volume: str
     """Name of the volume in its spec, "" for none; final only if ``bound``."""
     bound: bool
-    """Whether it is bound."""
+    """Whether the claim is bound."""
     lost: bool
     """Whether its volume is lost."""
     deleting: bool
     """Whether it is being deleted."""
     exclusive: bool
-    """Whether only one pod at a time may use it."""
+    """Whether only one pod at a time may use the claim."""
     selected_node: str
     """The node for which its volume is provisioned, "" for none."""
     owner: str
@@ -101,7 +101,7 @@ class Volume:
     version: str
     """The volume's resource version."""
     rules: tuple[bytes, ...]
-    """Rules for the machines that reach it (see ``VolumeNeeds``)."""
+    """Rules for the machines that reach the volume (see ``VolumeNeeds``)."""
     driver: str
     """The volume's CSI driver, "" for none."""
     claim: str = ""
@@ -111,7 +111,7 @@ class Volume:
     offer: Offer | None = None
     """The volume's properties that claims are compared with; None unless the volume is available."""
     defect: str = ""
-    """Why it is unusable, "" if it is usable."""
+    """Why the claim is unusable, "" if it is usable."""
 
 
 @dataclass(frozen=True, slots=True)

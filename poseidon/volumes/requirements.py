@@ -59,7 +59,7 @@ _DRIVER_OF_PROVISIONER = {
 }
 
 NO_LIMIT = 2**31
-"""The amount that a machine offers if there is no limit: more volumes than any machine attaches."""
+"""The amount that a machine offers if nothing limits it: more volumes than any machine attaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,11 @@ class VolumeNeeds:
     """Needs of a pod's volumes. Pods with equal needs may be of one class, whatever their claims are called.
 
     ``rules`` are encoded ``VolumeRule`` messages, ``requests`` amounts of resources; both sorted, each once.
-    ``invalid`` says why no machine can take the pod, "" if one can. ``shared``: resource and name of volumes that other
-    pods use, too; if such a volume is attached already, the pod needs one unit less of the resource. ``sole``: claims
-    (``namespace/name``) for one pod at a time that other pods need, too. ``new_storage``: volumes to be made by drivers
-    that publish their capacity, as storage class, bytes of the largest volume, and bytes of all volumes of the class.
+    ``invalid`` says why no machine can take the pod, "" if some machine can. ``shared``: resource and name of volumes
+    that other pods use, too; if such a volume is attached already, the pod needs one unit less of the resource.
+    ``sole``: claims (``namespace/name``) for one pod at a time that other pods need, too. ``new_storage``: volumes to
+    be made by drivers that publish their capacity, as storage class, bytes of the largest volume, and bytes of all
+    volumes of the class.
     """
 
     rules: tuple[bytes, ...] = ()
@@ -111,7 +112,8 @@ def volume_rules(volume: PersistentVolume, defects: list[Defect]) -> tuple[bytes
     """Return the rules for the machines that reach a volume: by its node affinity, and by its zone and region labels.
 
     Volumes that were made before node affinity existed have these labels (kube-scheduler's VolumeZone). A machine
-    without any such label is accepted. If a machine lacks a label under its former name, the present name is used.
+    that has none of the labels is accepted. If a machine lacks a label under its former name, the present name is
+    used.
     """
     rules = []
     affinity = volume.spec.node_affinity
@@ -182,7 +184,7 @@ def _encode(terms: Iterable[pb.NodeSelectorTerm], reason: str = "") -> bytes:
 
 
 def in_use_on(node: str) -> bytes:
-    """Return the rule that only this node satisfies: a pod there uses the claim, and may be evicted."""
+    """Return the rule that only this node satisfies, where another pod uses the claim and may be evicted."""
     terms = [pb.NodeSelectorTerm(fields=[_require_values(NAME_FIELD, [node])])]
     return pb.VolumeRule(terms=terms, reason=IN_USE, in_use=True).SerializeToString(deterministic=True)
 

@@ -26,11 +26,11 @@ UNBOUND_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The needs of a pod because of its claims, or the reason why it waits.
+    """The needs of a pod because of its claims, or the reason why the pod waits.
 
-    ``reason``: what the pod waits for before any node is checked, "" for nothing. ``refused``: why no node can take the
-    pod, "" if one can; a rule of ``needs`` then excludes all nodes for this reason. ``unbound``: claims that must be
-    bound after a node was chosen; ``profiles``: the profiles of those that need an existing volume.
+    ``reason``: what the pod waits for before any node is checked, "" for nothing. ``refused``: why no node can take
+    the pod, "" if some node can; a rule of ``needs`` then excludes all nodes for this reason. ``unbound``: claims
+    that must be bound after a node was chosen; ``profiles``: the profiles of those that need an existing volume.
     """
 
     needs: VolumeNeeds = NO_NEEDS
@@ -40,18 +40,18 @@ class Resolution:
     profiles: tuple[Profile, ...] = ()
 
     def message(self, nodes: int) -> str:
-        """Return the reason in kube-scheduler's words for a cluster of ``nodes`` nodes, "" if there is none.
+        """Return the reason in kube-scheduler's words for a cluster of ``nodes`` nodes, "" if the pod need not wait.
 
-        kube-scheduler adds a further text ("not found") to the reason; it is left out here.
+        kube-scheduler adds a further text ("not found") to the reason, which this message leaves out.
         """
         return f"0/{nodes} nodes are available: {self.reason}." if self.reason else ""
 
 
 NOTHING = Resolution()
 TAKEN = Resolution(VolumeNeeds(rules=(IN_USE_RULE,)), refused=IN_USE)
-"""For a pod whose claim is for one pod at a time and used by another pod.
+"""For a pod whose claim is for one pod at a time and is used by another pod.
 
-Its other needs are found after that has ended.
+The pod's other needs are found after the use by the other pod has ended.
 """
 
 
@@ -138,7 +138,7 @@ def require_volumes(storage: Catalogue, claims: tuple[PodClaim, ...], found: Res
 
 
 def add_sole_claims(found: Resolution, keys: Iterable[str], node: str) -> Resolution:
-    """Return ``found`` for a pod with claims (``keys``) for one pod at a time that other pods need, too.
+    """Return ``found`` for a pod; ``keys``: those of its claims for one pod at a time that other pods need, too.
 
     ``node``: the node of the pods that use these claims and may be evicted for this pod, "" for none.
     """

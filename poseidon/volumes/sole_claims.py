@@ -1,8 +1,8 @@
 """Decides which of several pods may use a claim for one pod at a time (``ReadWriteOncePod``), and which wait.
 
 Among waiting pods, the first in rank gets the claim first. A pod that has a node keeps the claim, unless a pod of a
-higher priority needs it: as with kube-scheduler, that pod may go to the same node after the first pod was evicted. For
-the solver such a claim is a disk that two tasks of a machine cannot use at the same time.
+higher priority needs it: as with kube-scheduler, the more important pod may go to the same node after the first pod
+was evicted. For the solver such a claim is a disk that two tasks of a machine cannot use at the same time.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from poseidon.volumes.claims import Rank
 
 
 class User(Protocol):
-    """A pod that uses a claim. ``place`` is where it runs or is being bound to, "" while it waits."""
+    """A pod that uses a claim.
+
+    ``place`` is the node where the user runs or to which it is being bound, "" while it waits.
+    """
 
     rank: Rank
     place: str
 
 
 Rivals = Iterable[tuple[str, User]]
-"""Other users of a pod's claims for one pod at a time: pairs of claim (``namespace/name``) and user."""
+"""The other users of a pod's claims for one pod at a time: pairs of claim (``namespace/name``) and user."""
 
 
 def leaves_claims(pod: User, rivals: Rivals) -> bool:

@@ -41,7 +41,10 @@ from poseidon.volumes.storage_capacity import StorageCapacities
 
 @dataclass(slots=True)
 class _Pod:
-    """A pod that uses claims. ``place`` is where it runs or is being bound to, "" while it waits."""
+    """A pod that uses claims.
+
+    ``place`` is the node where the pod runs or to which it is being bound, "" while it waits.
+    """
 
     name: str
     claims: tuple[PodClaim, ...]
@@ -159,7 +162,10 @@ class VolumeState:
     def put_pod(
         self, uid: str, name: str, claims: tuple[PodClaim, ...], rank: Rank, place: str
     ) -> Resolution:
-        """Add or update a pod; return what it needs, or waits for, because of its claims. These never change."""
+        """Add or update a pod; return what it needs, or waits for, because of its claims.
+
+        A pod's claims never change.
+        """
         if not claims:
             return NOTHING
         pod = self._pods.get(uid)
@@ -220,7 +226,7 @@ class VolumeState:
 
     @property
     def has_news(self) -> bool:
-        """Whether one of the methods named ``take_`` may have results to return."""
+        """Whether one of the methods whose names begin with ``take_`` may have results to return."""
         changed = self._affected or self._changed_nodes or self._available.has_changed
         return bool(changed) or self.bindings.has_news
 
@@ -230,7 +236,7 @@ class VolumeState:
         Pods whose claims are being bound are left out.
         """
         found: dict[str, Resolution] = {}
-        while self._affected:  # resolving one pod may affect others
+        while self._affected:  # Resolving one pod may affect other pods.
             affected, self._affected = self._affected, {}
             for uid in affected:
                 pod = self._pods.get(uid)
@@ -355,7 +361,7 @@ class VolumeState:
         return self._available.list_implied(profile)
 
     def _rivals(self, uid: str, pod: _Pod) -> list[tuple[str, User]]:
-        """Return the other users of a pod's claims that are for one pod at a time, each with the claim."""
+        """Return the other users of a pod's claims that are for one pod at a time, each user with the claim."""
         keys = [
             key
             for key in dict.fromkeys(each.key for each in pod.claims)

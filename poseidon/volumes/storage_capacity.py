@@ -17,7 +17,7 @@ from poseidon.volumes.records import Condition, conditions_of, storage_bytes
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _LONGEST_NAME = 253
-"""Longest name of a storage class, as in Kubernetes; objects that state a longer one are ignored."""
+"""Longest name of a storage class, as in Kubernetes; objects that state a longer name are ignored."""
 
 LARGEST = 2**53
 """Most bytes that are reported; larger capacities make no difference to any claim."""
@@ -110,8 +110,8 @@ class StorageCapacities:
         capacity, largest = (storage_bytes(each) for each in (found.capacity, found.maximum_volume_size))
         limit = largest if largest is not None else capacity
         if limit is None:
-            return None  # without figures, no volume can be made
-        # among the selector's labels, the one that the fewest machines have
+            return None  # Without figures, no volume can be made.
+        # of the selector's labels, the label that the fewest machines have
         pair = min(
             topology.match_labels.items(),
             default=ANYWHERE,

@@ -5,7 +5,8 @@ Two forms of keys are in use. scheduler-plugins reads the first form, and the ne
     netperf.p90.latency.milliseconds.origin.<node>.destination.<node>
     netperf_p90_latency_microseconds.origin.<node>.destination.<node>
 
-Both forms are read in both units. Microseconds are rounded up to milliseconds, so that every link has a cost above 0.
+A key in either form may state its value in either unit. Microseconds are rounded up to milliseconds, so that every
+link has a cost above 0.
 """
 
 from __future__ import annotations
@@ -95,11 +96,12 @@ def round_up(value: Fraction) -> int:
 def domain_costs(measured: Mapping[NodePair, int], domains: Mapping[str, Domain]) -> Levels:
     """Return the cost of each pair of regions, and of each pair of zones of one region, from measured latencies.
 
-    The cost between two domains is the mean latency over all measured pairs of nodes between them, in both directions,
-    rounded up. If a path through other domains costs less, its cost counts (Dijkstra's shortest path, as in the
-    proposal). The cost is the same in both directions. In scheduler-plugins, each new figure is averaged with the
-    shortest path so far, so that the result depends on the order of nodes. If all pairs of nodes have the same latency,
-    both results are equal. Pairs of domains without a measured path are left out; scheduler-plugins gives them cost 0.
+    The cost between two domains is the mean latency over all measured pairs of nodes between them, in both
+    directions, rounded up. If a path through other domains costs less, its cost counts (Dijkstra's shortest path, as
+    in the proposal). A cost is the same in both directions. In scheduler-plugins, each new figure is averaged with
+    the shortest path so far, so that the result depends on the order of nodes. If all pairs of nodes have the same
+    latency, both results are equal. Pairs of domains without a measured path are left out; scheduler-plugins gives
+    them cost 0.
     """
     samples: dict[str, dict[tuple[str, str], list[int]]] = {
         REGION: defaultdict(list),
@@ -117,7 +119,7 @@ def domain_costs(measured: Mapping[NodePair, int], domains: Mapping[str, Domain]
         if low and low != high:
             samples[level][low, high].append(latency)
     found = {level: _edges(each) for level, each in samples.items()}
-    # For each origin, this is the length of the shortest path to each domain that can be reached.
+    # For each origin, the result has the length of the shortest path to each domain that can be reached.
     return {
         level: {origin: _find_distances(origin, edges) for origin in sorted(edges)}
         for level, edges in found.items()

@@ -20,7 +20,7 @@ Graph: TypeAlias = Mapping[str, Sequence[str]]
 
 
 class CycleError(ValueError):
-    """The error for workloads that depend on each other in a circle; ``cycle`` is one such circle."""
+    """The error for workloads that depend on each other in a circle; ``cycle`` is such a circle."""
 
     def __init__(self, cycle: Sequence[str]) -> None:
         self.cycle = tuple(cycle)
@@ -30,8 +30,8 @@ class CycleError(ValueError):
 def kahn_sort(graph: Graph) -> list[str]:
     """Return the workloads, each before its dependencies; raise ``CycleError`` if that is impossible.
 
-    As in scheduler-plugins, a stack contains the workloads that no remaining workload depends on. So of several
-    workloads that are added together, the last declared one comes first.
+    As in scheduler-plugins, a stack contains the workloads that no remaining workload depends on. Of several
+    workloads that are added together, the last declared one therefore comes first.
     """
     parents = dict.fromkeys(graph, 0)
     for children in graph.values():
@@ -115,8 +115,9 @@ ALGORITHMS: Mapping[str, Callable[[Graph], list[str]]] = MappingProxyType(
 class TopologyOrder:
     """The positions of workloads by name, from 1; workloads with lower positions are scheduled earlier.
 
-    ``algorithm``: the algorithm that was used. ``problem``: why that is not the requested one, or why the workloads are
-    in declared order, "" for no problem. ``cyclic``: whether the workloads are in declared order because of a circle.
+    ``algorithm``: the algorithm that was used. ``problem``: why the order is not the requested one, or why the
+    workloads are in declared order, "" for no problem. ``cyclic``: whether the workloads are in declared order
+    because of a circle.
     """
 
     positions: Mapping[str, int]

@@ -1,7 +1,7 @@
 """Reads the spec of a NetworkTopology: costs and capacities of links between regions and between zones.
 
-Two sets of field names are read: those of the CRD (``configmapName``, ``topologyList``, ``originList``, ``costList``)
-and those of the proposal (``configMapName``, ``costList``, ``originCosts``, ``costs``).
+This module reads two sets of field names: those of the CRD (``configmapName``, ``topologyList``, ``originList``,
+``costList``) and those of the proposal (``configMapName``, ``costList``, ``originCosts``, ``costs``).
 """
 
 from __future__ import annotations

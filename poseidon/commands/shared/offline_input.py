@@ -50,8 +50,8 @@ class Source:
     """The input that a command's options name, and the time to schedule at.
 
     ``now`` is that time in seconds since the epoch, or None for the present. ``paths`` are files and folders,
-    ``kustomized`` are folders with a kustomization. If ``strict``, two places must not give one object differently.
-    ``assumed`` describes nodes to add to those of the cluster.
+    ``kustomized`` are folders with a kustomization. If ``strict``, it is an error if two places state different
+    contents for one object. ``assumed`` describes nodes to add to those of the cluster.
     """
 
     paths: tuple[str, ...] = ()
@@ -184,7 +184,7 @@ def _add_options(command: Callable[..., None], output: Callable[[Any], Any]) -> 
         if print_config:
             click.echo(read_configuration(config).effective_yaml(), nl=False)
         else:
-            # Modules and objects stay until the end, so collecting them would take time and free nothing.
+            # Modules and objects live until the end, so collecting them would take time and free nothing.
             gc.set_threshold(_YOUNG, 20, 50)
             if assumed and not (paths or kustomized):
                 raise click.UsageError("--add-nodes needs manifests; name files or folders with -f")
@@ -194,7 +194,7 @@ def _add_options(command: Callable[..., None], output: Callable[[Any], Any]) -> 
                 # This module imports the planner, which a question to a running solver does not need.
                 from poseidon.api.errors import InputError
 
-                # an error of the code that checks the cluster as a whole
+                # The error comes from the code that checks the cluster as a whole.
                 if not isinstance(error, InputError):
                     raise
                 raise bad_input(error.lines) from None

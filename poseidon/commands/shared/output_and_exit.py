@@ -45,7 +45,7 @@ def stop_event() -> asyncio.Event:
     """Return an event that is set when the program receives SIGTERM or SIGINT."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        with suppress(ValueError, RuntimeError):  # Python allows signal handlers only in the main thread
+        with suppress(ValueError, RuntimeError):  # Python allows signal handlers only in the main thread.
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     return stop
 

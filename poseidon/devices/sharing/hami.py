@@ -2,7 +2,7 @@
 
 In HAMi, a node's annotation lists its GPUs, a pod's limits request parts of them, and an annotation of the pod states
 the parts that it has. This module translates GPUs into devices with capacities of the driver ``hami.io``, and a pod's
-limits into a claim. So the solver chooses parts of GPUs like any device.
+limits into a claim. The solver therefore chooses parts of GPUs like any device.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ RESOURCES = frozenset({COUNT, MEMORY, SHARE, CORES})
 _WHOLE = 1_000
 """Amount of the capacity ``whole`` of a GPU.
 
-A part with all cores takes all of it, any other part takes 1. So no other part fits beside a part with all cores.
+A part with all cores takes the whole amount; any other part takes 1. No other part therefore fits beside a part with
+all cores.
 """
 _TYPE = "NVIDIA"
 
@@ -62,7 +63,7 @@ class Gpu(NamedTuple):
     id: str
     """Uuid of the GPU."""
     slots: int
-    """Number of containers that may have a part of it."""
+    """Number of containers that may have a part of the GPU."""
     memory: int
     """The GPU's memory in MiB."""
     cores: int

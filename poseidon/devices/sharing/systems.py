@@ -20,7 +20,7 @@ class SharingSystem(NamedTuple):
     name: str
     """The project's name in the configuration."""
     driver: str
-    """Name of the driver, of the device class, and of each pod's claim for its requests."""
+    """Name of the driver, of the device class, and of each pod's claim for the project's devices."""
     selector: str
     """The CEL expression of the device class."""
     resources: frozenset[str]

@@ -51,8 +51,8 @@ Constraints: TypeAlias = Mapping[str, LevelRule]
 def read_constraints(text: str, path: str) -> Reading[Constraints]:
     """Read constraints from JSON; an empty text means no constraints.
 
-    Some faults are only remarked, and ignored: other fields of a hard rule, ``min`` without ``max`` and the reverse,
-    and an unknown type. Every other fault is a defect.
+    Some faults are ignored with a remark: other fields of a hard rule, ``min`` without ``max`` and the reverse, and
+    an unknown type. Every other fault is a defect.
     """
     defects: list[Defect] = []
     remarks: list[str] = []

@@ -23,8 +23,8 @@ K = TypeVar("K", bound=Hashable)
 class DescribedMap(Generic[S]):
     """A ConfigMap that describes a group or the tree.
 
-    ``given``: its present data; ``reading``: what was read from them. ``good``: its last data without faults; ``spec``:
-    what was read from these. Both are None if there were no such data.
+    ``given``: the ConfigMap's present data; ``reading``: what was read from these data. ``good``: the ConfigMap's
+    last data without faults; ``spec``: what was read from the good data. Both are None if there were no such data.
     """
 
     found: ConfigMap
@@ -35,7 +35,7 @@ class DescribedMap(Generic[S]):
 
     @property
     def uid(self) -> str:
-        """The ConfigMap's uid, which differs from the uids of other ConfigMaps of the same name."""
+        """The ConfigMap's uid, which differs from the uids of other ConfigMaps with the same name."""
         return self.found.metadata.uid
 
     @property
@@ -58,11 +58,11 @@ class DescribedMap(Generic[S]):
 class DescribedMaps(Generic[K, S]):
     """ConfigMaps by the group or tree (their *subject*) that they describe.
 
-    If several describe one, the oldest is used.
+    If several ConfigMaps describe one subject, the oldest is used.
 
-    ``subject`` returns the subject of a ConfigMap, None if it describes neither group nor tree. ``read`` reads its
-    data; only ``keys`` are read, and changes of other keys are ignored. ``named`` returns the name of a subject for
-    people.
+    ``subject`` returns the subject of a ConfigMap, None if it describes neither group nor tree. ``read`` reads the
+    ConfigMap's data; only ``keys`` are read, and changes of other keys are ignored. ``named`` returns the name of a
+    subject for people.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class DescribedMaps(Generic[K, S]):
         return iter(self._by_subject)
 
     def get(self, subject: K) -> DescribedMap[S] | None:
-        """Return the ConfigMap that is used for a group or tree (``subject``), None if there is none."""
+        """Return the ConfigMap that is used for a group or tree (``subject``), None if no ConfigMap is."""
         maps = self._by_subject.get(subject)
         return min(maps.values(), key=_age) if maps else None
 

@@ -22,7 +22,7 @@ DEFAULT_NAME = "default-group"
 GROUP_KEYS = ("name", "size", "priority", "constraints")
 """Keys of a group's ConfigMap that are read.
 
-All other keys are written by this program, or belong to other programs.
+All keys but these are written by this program, or belong to other programs.
 """
 
 MAX_SIZE = 2**31 - 1

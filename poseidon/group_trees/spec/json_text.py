@@ -17,7 +17,7 @@ S_co = TypeVar("S_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[S_co]):
-    """What was read from a text or an object; ``spec`` may be used only if there are no ``defects``.
+    """What was read from a text or an object; ``spec`` may be used only if ``defects`` is empty.
 
     ``remarks`` are messages for people, such as about parts without effect.
     """
@@ -71,6 +71,6 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         given = [name for name, _ in pairs]
         twice = next(name for name, times in Counter(given).items() if times > 1)
-        # Plain JSON readers keep the last value silently.
+        # Plain JSON readers silently keep the last of the values.
         raise JsonError(f"{twice!r} is given twice in one map; names are unique there")
     return found

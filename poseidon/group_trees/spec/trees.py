@@ -16,7 +16,7 @@ from poseidon.kube.api.other_projects.app_network import ConfigMap
 from protos.conventions.configuration import Section
 
 _TREE: Final = "the tree"
-"""The key of the tree among ConfigMaps: there is only one tree, whatever name its ConfigMap gives it."""
+"""The key of the tree among ConfigMaps: a cluster has only one tree, whatever name its ConfigMap gives it."""
 
 
 class TreeArguments(Section):
@@ -56,9 +56,9 @@ def tree_in_force(
 ) -> ClusterTree:
     """Return the tree of a cluster whose nodes have these ``labels``.
 
-    The tree of a ConfigMap (``described``) takes precedence, then the labels with these ``keys`` (a node that lacks one
-    is not in the tree), then the rack label if every node has it. Otherwise nodes are the only level. The solver uses
-    the same rules.
+    The tree of a ConfigMap (``described``) takes precedence, then the labels with these ``keys`` (a node that lacks
+    one of them is not in the tree), then the rack label if every node has it. Without any of these, nodes are the
+    only level. The solver uses the same rules.
     """
     if described is not None:
         return ClusterTree(described.levels, described.paths)
@@ -122,7 +122,7 @@ class ClusterTrees:
 
     @property
     def described(self) -> DescribedMap[TreeSpec] | None:
-        """The ConfigMap that is used for the tree, None if there is none."""
+        """The ConfigMap that is used for the tree, None if no ConfigMap is."""
         return self._maps.get(_TREE)
 
     @property

@@ -1,4 +1,4 @@
-"""Follows one topology group from its first pod to its last, and finds the status to write for it."""
+"""Follows a topology group from its first pod to its last, and finds the status to write for it."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class State(StrEnum):
     """The states of groups and of their members."""
 
     WAITING = "Waiting"  # the object that describes the group, or some members, are missing
-    READY = "Ready"  # all members exist, and the solver tries to place them
-    ASSIGNED = "Assigned"  # all have been given a node
-    PERMITTED = "Permitted"  # some members are bound, the others will be
+    READY = "Ready"  # all members exist, and the solver tries to place the group
+    ASSIGNED = "Assigned"  # all members have been given a node
+    PERMITTED = "Permitted"  # some members are bound, and the others will be
     BOUND = "Bound"
     PREEMPTING = "Preempting"  # all members have a node, but victims must leave first
     PREEMPTED = "Preempted"  # members are evicted for more important pods
-    FAILED = "Failed"  # given up because it was not placed in time; the solver tries again
+    FAILED = "Failed"  # given up because the group was not placed in time; the solver tries again
 
 
 PASSING = frozenset({State.WAITING, State.READY, State.ASSIGNED, State.PERMITTED})
-"""States that usually last only a moment, so they are written about a second later, if they last."""
+"""States that usually last only a moment; they are written about a second later, and only if they last."""
 
 _SOLVER_DECIDES: dict[int, State] = {
     pb.GangState.FAILED: State.FAILED,
@@ -128,7 +128,7 @@ class GroupLife:
     ) -> Outlook:
         """Return the texts to write about a group. ``members``: the pods that belong to it, by uid.
 
-        ``remark`` is reported if there is nothing more important.
+        ``remark`` is reported if nothing more important is to be reported.
         """
         if not members:
             return self._look_at_nobody(situation, remark)

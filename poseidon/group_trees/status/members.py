@@ -16,7 +16,7 @@ _LABELS = (RANK_LABEL, STATUS_LABEL, RETRIES_LABEL)
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A pod of a group. ``node``: name of its node, "" for none; ``leaving``: whether it is being deleted.
+    """A pod of a group. ``node``: name of the pod's node, "" for none; ``leaving``: whether the pod is being deleted.
 
     ``labels`` are those that this scheduler has written on the pod.
     """
@@ -79,7 +79,7 @@ def choose_members(members: Mapping[str, Member], size: int, former: Collection[
     """Return the uids of the pods that are members of a group, at most ``size``.
 
     Pods that have a node come first, then former members (``former``), then older pods. A pod with a node stays a
-    member until it is deleted, so that its replacement waits for that. Failed pods, and pods that are deleted before
+    member until it is deleted, so its replacement waits until then. Failed pods, and pods that are deleted before
     they had a node, are no members.
     """
     able = [

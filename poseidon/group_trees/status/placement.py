@@ -25,10 +25,10 @@ Placement: TypeAlias = Mapping[str, "Placement | tuple[str, ...]"]
 def ranks(placed: Mapping[str, Path], kept: Mapping[str, int]) -> dict[str, int]:
     """Return the rank of each pod by name, from 0 on, in the order of the ranks.
 
-    ``placed``: path of each pod's node, all paths of the same length. ``kept``: ranks that pods have already. They keep
-    these, so that a replacement gets the rank of the pod that it replaces, unless a rank is out of range or given
-    twice. The other pods are ordered by distance from the master, then by the order of the tree, and on a node by their
-    indices.
+    ``placed``: path of each pod's node, all paths of the same length. ``kept``: ranks that pods have already. Pods
+    keep ranks that they have, so that a replacement gets the rank of the pod that it replaces, unless a rank is out
+    of range or given twice. The other pods are ordered by distance from the master, then by the order of the tree,
+    and on a node by their indices.
     """
     taken: dict[int, str] = {}
     for name in sorted(kept.keys() & placed.keys(), key=natural):
@@ -54,13 +54,13 @@ def ranks(placed: Mapping[str, Path], kept: Mapping[str, int]) -> dict[str, int]
 
 
 def choose_master(names: Iterable[str]) -> str:
-    """Return the pod that gets rank 0: the first whose name contains ``MASTER``, else the one with the lowest index."""
+    """Return the pod that gets rank 0: the first whose name contains ``MASTER``, else the pod with the lowest index."""
     ordered = sorted(names, key=natural)
     return next((name for name in ordered if MASTER in name), ordered[0])
 
 
 def compute_distance(one: Path, other: Path) -> int:
-    """Return the distance of pods on two nodes in edges of the tree: 2 on one node, 2 more per differing level."""
+    """Return the distance of pods on two nodes in edges of the tree: 2 on one node, 2 more per level that differs."""
     common = next((level for level, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
     depth = max(len(one), len(other))
     return 2 if common is None else 2 * (depth - common + 1)

@@ -17,7 +17,7 @@ Values = Mapping[str, str | None]
 class WrittenTexts:
     """Labels, annotations and ConfigMap data as last written, or as first seen if never written; by uid and key.
 
-    Values that other programs write into these keys later stay until this program writes a different value.
+    If other programs later write values into these keys, the values stay until this program writes a different value.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,10 @@ class WrittenTexts:
         return self._read_known(described.uid, described.found.data)
 
     def find_map_change(self, described: DescribedMap[Any], wanted: Values) -> ConfigMapWrite | None:
-        """Return the write that gives a ConfigMap its wanted data, and count it as made; None if none is needed."""
+        """Return the write that gives a ConfigMap its wanted data, and count it as made.
+
+        None if nothing must be written.
+        """
         known = self._read_known(described.uid, described.found.data)
         data = _diff_data(known, wanted)
         metadata = described.found.metadata
@@ -41,7 +44,10 @@ class WrittenTexts:
         )
 
     def find_label_change(self, member: Member, wanted: Values) -> LabelWrite | None:
-        """Return the write that gives a pod its wanted labels, and count it as made; None if none is needed."""
+        """Return the write that gives a pod its wanted labels, and count it as made.
+
+        None if nothing must be written.
+        """
         labels = _diff_data(self._read_known(member.ref.uid, member.labels), wanted)
         return LabelWrite(member.ref, labels) if labels else None
 

@@ -77,7 +77,7 @@ def _admit(
     book: ResourceQuotaUse,
     done: Admission,
 ) -> Pod:
-    """Return a pod with what admission adds to it; if it is refused, add the reason to ``done``."""
+    """Return a pod with what admission adds to it; if the pod is refused, add the reason to ``done``."""
     spec: PodSpec = pod.spec
     faults: list[str] = []
     for each in ranges.get(pod.metadata.namespace, ()):
@@ -98,7 +98,7 @@ def _admit(
 
 
 def _refuse_whole(members: Sequence[Pod], book: ResourceQuotaUse, done: Admission) -> None:
-    """If one pod of a workload is refused, refuse all of them, and subtract them from the use of quotas."""
+    """If one pod of a workload is refused, refuse all of its pods, and subtract them from the use of quotas."""
     why = next((done.refused[pod.metadata.uid] for pod in members if pod.metadata.uid in done.refused), "")
     if why:
         for pod in members:

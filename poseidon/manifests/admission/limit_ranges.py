@@ -66,7 +66,7 @@ def violations(spec: PodSpec, limit_range: LimitRange) -> Iterator[str]:
                 given = container.resources
                 yield from _violations(item, given.requests, given.limits)
         elif item.type == _POD:
-            # faults are dropped here, and reported by the code that reads the pod's requests
+            # The code that reads the pod's requests reports these faults.
             known: list[Defect] = []
             alone = replace(spec, overhead={})
             requests, limits = effective_requests(alone, known), effective_limits(alone, known)

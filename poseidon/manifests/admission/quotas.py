@@ -33,7 +33,7 @@ _COUNTS = ("pods", "count/pods")
 
 def usage_of(pod: Pod) -> dict[str, int]:
     """Return what a pod uses, by the names that quotas have for it."""
-    known: list[Defect] = []  # faults are reported by the code that reads the pod's requests
+    known: list[Defect] = []  # The code that reads the pod's requests reports these faults.
     found = dict.fromkeys(_COUNTS, 1)
     for name, amount in effective_requests(pod.spec, known).items():
         found[f"requests.{name}"] = amount

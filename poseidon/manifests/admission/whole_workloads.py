@@ -14,7 +14,7 @@ from poseidon.queues.queue_names import read_controller
 def list_workloads(suspended: Sequence[Pod], owners: Iterable[tuple[str, ScaledOwner]]) -> dict[str, str]:
     """Return, by uid, the topmost owner of the pods of suspended objects.
 
-    An owner is left out if it may begin with fewer pods.
+    An owner that may begin with fewer pods is left out.
 
     ``owners`` are all objects that own pods, each with its kind.
     """

@@ -135,8 +135,8 @@ class _Expander:
                 continue
             key = (metadata.namespace, owner.kind, owner.name)
             if key not in known and owner.kind == "ReplicaSet":
-                # The ReplicaSet is not in the input. A ReplicaSet's name consists of the Deployment's name and the
-                # template's hash.
+                # The Deployment's ReplicaSet is not in the input. A ReplicaSet's name consists of the Deployment's
+                # name and the template's hash.
                 suffix = f"-{metadata.labels.get(_HASH_LABEL, '')}"
                 if len(suffix) > 1 and owner.name.endswith(suffix):
                     deployment = (metadata.namespace, "Deployment", owner.name.removesuffix(suffix))
@@ -145,7 +145,7 @@ class _Expander:
                 self._owned[key].append((owner.uid, pod))
 
     def _pods_of(self, kind: str, metadata: ObjectMeta) -> list[Pod]:
-        """Return all pods of a workload; pods and workload match by uid if both know it, else by name."""
+        """Return all pods of a workload; pods and workload are matched by uid if both know it, else by name."""
         found = self._owned.get((metadata.namespace, kind, metadata.name), ())
         return [pod for uid, pod in found if not uid or not metadata.uid or uid == metadata.uid]
 
@@ -168,7 +168,7 @@ class _Expander:
     def _replica_set_of(self, deployment: ObjectMeta) -> tuple[str, ObjectMeta]:
         """Return kind and metadata of the ReplicaSet of a Deployment's new pods.
 
-        If the Deployment has no ReplicaSet, its own kind and metadata are returned.
+        If the Deployment has no ReplicaSet, the result is the Deployment's own kind and metadata.
         """
         key = (deployment.namespace, "Deployment", deployment.name)
         known = [each for _, each in self._replica_sets.get(key, ())]
@@ -193,7 +193,7 @@ class _Expander:
         if completions is not None:
             wanted = min(wanted, completions - succeeded)
         elif succeeded:
-            return 0  # in a Job that is a work queue, no more pods start after the first success
+            return 0  # In a Job that is a work queue, no more pods start after the first success.
         return wanted - sum(_is_active(pod) for pod in pods)
 
     # --- creating missing pods -----------------------------------------------------------------------------

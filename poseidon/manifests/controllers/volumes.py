@@ -48,8 +48,8 @@ def play_volume_controllers(
     """Return storage objects as the controllers would leave them, including the claims of ``pods``.
 
     Claims without a class get the default class. A waiting pod gets a claim for each of its ephemeral volumes. Claims
-    of classes with immediate binding are bound to a suitable volume. If there is none, the provisioner of their class
-    makes one.
+    of classes with immediate binding are bound to a suitable volume. If no volume suits, the provisioner of the
+    claims' class makes one.
     """
     storage = list(objects)
     claims = [each for each in storage if isinstance(each, PersistentVolumeClaim)]
@@ -69,7 +69,7 @@ def is_made(volume: PersistentVolume) -> bool:
 
 
 def was_held(metadata: ObjectMeta) -> bool:
-    """Return whether an API server has stored the object, so that admission and controllers have processed it."""
+    """Return whether an API server has stored the object: admission and controllers have then processed it."""
     return bool(metadata.resource_version)
 
 
@@ -104,8 +104,8 @@ def _claim_for(pod: Pod, name: str, template: ClaimTemplate) -> PersistentVolume
 def _complete(claim: PersistentVolumeClaim, default: str) -> PersistentVolumeClaim:
     """Return a claim with the default class; its owners are identified by name, as pods of an input are.
 
-    The API server's admission sets the class of every new claim. Later, the controller sets only the class of claims
-    that name no volume.
+    The API server's admission sets the class of every new claim. Later, the controller sets the class of claims, but
+    only if they name no volume.
     """
     metadata, spec = claim.metadata, claim.spec
     owners = tuple(replace(owner, uid="") for owner in metadata.owner_references)
@@ -118,7 +118,10 @@ def _complete(claim: PersistentVolumeClaim, default: str) -> PersistentVolumeCla
 
 
 def _default_class(classes: Iterable[StorageClass]) -> str:
-    """Return the name of the default class, or "" if there is none; of several, the newest, then the first by name."""
+    """Return the name of the default class, or "" if none is the default.
+
+    Of several, the newest, then the first by name.
+    """
     defaults = [
         each.metadata
         for each in classes
@@ -183,7 +186,7 @@ class _Binder:
         return len(offer.modes), offer.size, volume
 
     def _volume_named(self, claim: PersistentVolumeClaim, record: Claim) -> str:
-        """Return the volume that a claim names, or that names the claim; "" if there is none or it does not suit."""
+        """Return the volume that a claim names, or that names the claim; "" if no such volume exists or suits."""
         profile = record.profile
         if profile is None:
             return ""
@@ -194,7 +197,8 @@ class _Binder:
                 return ""
             if volume.spec.claim_ref is not None:
                 return record.volume if self._is_for(volume, record) else ""
-            # If claim or volume names the other, neither a selector nor a class that waits for a consumer matters.
+            # If the claim or the volume names the other, neither a selector nor a class that waits for a consumer
+            # matters.
             return record.volume if suits(offer, changed(profile, conditions=())) else ""
         for name in self._named_for.get(record.key, ()):
             volume, offer = self.volumes[name], self._offers[name]
@@ -204,7 +208,7 @@ class _Binder:
         return ""
 
     def _volume_found(self, claim: PersistentVolumeClaim, record: Claim) -> str:
-        """Return the volume that the controller would choose for a claim, "" if there is none."""
+        """Return the volume that the controller would choose for a claim, "" if no volume suits."""
         profile = record.profile
         if profile is None or record.volume or self._waits(record):
             return ""
@@ -234,7 +238,10 @@ class _Binder:
         )
 
     def _volume_made(self, claim: PersistentVolumeClaim, record: Claim) -> str:
-        """If a claim's class binds at once, provision a volume for it and return the volume's name; else return ""."""
+        """If a claim's class binds at once, provision a volume for the claim and return the volume's name.
+
+        Else return "".
+        """
         found, spec = self._classes.get(record.storage_class), claim.spec
         if found is None or found.waits or not provision_record(found).dynamic or record.volume:
             return ""

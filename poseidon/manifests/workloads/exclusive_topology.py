@@ -23,7 +23,7 @@ def give_own_domain(
 
     Other groups are those in the pod's namespace, as for a LeaderWorkerSet; with ``all_namespaces``, those of the
     whole cluster, as for a JobSet. The projects' controllers wait until the leader has a node, and then give the
-    followers the node selector of its domain. In an input, all pods get the same affinity instead of a node selector;
+    followers the node selector of its domain. In an input, all pods get the same affinity instead of a node selector,
     so the group is placed at once, with the same result.
     """
     if not topology:

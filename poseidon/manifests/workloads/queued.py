@@ -36,14 +36,14 @@ def resume(value: Value) -> Value | None:
     if policy:
         changed["runPolicy"] = {**policy, "suspend": False}
     status = mapping(value, "status")
-    if status.get("jobDeploymentStatus") == "Suspended":  # with this status, a RayJob counts as ended
+    if status.get("jobDeploymentStatus") == "Suspended":  # With this status, a RayJob counts as ended.
         status = {key: each for key, each in status.items() if key != "jobDeploymentStatus"}
     return {**value, "spec": changed, "status": status}
 
 
 def count_pods(kind: str, value: Value, sets: Iterable[PodSet]) -> int:
     """Return how many pods of an object its queue admits together."""
-    if kind == "LeaderWorkerSet":  # each of the object's pod groups is admitted separately
+    if kind == "LeaderWorkerSet":  # Each of the object's pod groups is admitted separately.
         return number(value, "spec", "leaderWorkerTemplate", "size", default=1)
     return sum(len(each.names) for each in sets)
 

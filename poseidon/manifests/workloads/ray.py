@@ -1,6 +1,6 @@
 """Reads RayCluster, RayJob and RayService (ray.io), whose pods are a head and groups of workers.
 
-The pod that submits a RayJob's work is left out, because it is created when the cluster is ready.
+The pod that submits a RayJob's work is left out, because it is created only when the cluster is ready.
 """
 
 from __future__ import annotations

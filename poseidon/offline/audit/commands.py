@@ -39,7 +39,7 @@ class _Target(NamedTuple):
 
 
 def commands(pod: Pod, steps: Sequence[CureStep]) -> tuple[str, ...]:
-    """Return a command for each step of a cure; () if no command can carry out one of the steps."""
+    """Return a command for each step of a cure; () if some step has no command."""
     found = [_command(pod, each) for each in steps]
     return tuple(found) if all(found) else ()
 

@@ -25,8 +25,8 @@ def find_cures(
 ) -> tuple[Cure, ...]:
     """Return the cures of the waiting pods ``pods`` (uids), in order of uid.
 
-    ``nodes`` has the node of each pod that has one, by uid. Cures are left out if people cannot make their changes to
-    ``objects``.
+    ``nodes`` has the node of each pod that has one, by uid. Cures whose changes people cannot make to ``objects`` are
+    left out.
     """
     found: list[Cure] = []
     tried = trials.cures(pods, min(tries, _TRIES), _MOST)

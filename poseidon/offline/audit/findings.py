@@ -86,9 +86,9 @@ class Cure:
     moves: tuple[Move, ...]
     """Moves of other pods that make the node free for the waiting pod."""
     rival: str = ""
-    """Another waiting pod that would get the freed place first, "" if there is none."""
+    """A waiting pod other than the cured one that would get the freed place first, "" if no pod would."""
     together: int = 0
-    """How many waiting pods would get nodes through this cure; 0 if it was tried for this pod only."""
+    """How many waiting pods would get nodes through this cure; 0 if the cure was tried for this pod only."""
     commands: tuple[str, ...] = ()
     """Commands that carry out the cure; empty if no commands can."""
 
@@ -206,7 +206,7 @@ class Audit:
 
 
 def _merge_rows(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Merge rows that differ only in their pods; a merged row names its first pod and says how many more it has."""
+    """Merge rows that differ only in their pods; a merged row names its first pod, and says how many pods follow."""
     pods: dict[tuple[str, ...], list[str]] = {}
     for pod, *said in rows:
         pods.setdefault(tuple(said), []).append(pod)
@@ -232,7 +232,7 @@ def _move(move: Move) -> dict[str, str]:
 
 
 def format_quantity(resource: str, amount: int, *, down: bool = False) -> str:
-    """Return an amount as people write it: ``2`` or ``250m`` for cpu, ``1.5Gi`` or ``300Mi`` for memory, else a number.
+    """Return an amount as people write it: ``2`` or ``250m`` for cpu, ``1.5Gi`` for memory, else a plain number.
 
     Mebibytes are rounded up, or rounded down if ``down``.
     """

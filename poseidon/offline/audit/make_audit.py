@@ -37,8 +37,9 @@ def make_audit(
 ) -> Audit:
     """Audit a cluster; meanwhile, pass lines about the progress to ``note``.
 
-    ``tries``: the most sets of nodes to try to free; ``budget``: the most moves, None for any; ``move_cost``: points a
-    move has to save; ``hot``: percentage of use of a hot node, by resource; ``local_data_may_go``: such pods may move.
+    ``tries``: the most sets of nodes to try to free; ``budget``: the most moves, None for any number; ``move_cost``:
+    points that a move has to save; ``hot``: percentage of use of a hot node, by resource; ``local_data_may_go``:
+    whether pods with data on their node may move.
     """
     note("looking at the cluster")
     cluster = build_offline_cluster(manifests, configuration, now)
@@ -52,7 +53,8 @@ def make_audit(
     ]
     hottest = sorted(cluster.scheduler.iter_hot(hot), key=lambda each: (-each[2], natural(each[0]), each[1]))
     note("placing pods that wait")
-    waiting = schedule_pods(cluster, manifests)  # also changes ``cluster``: places pods, removes victims
+    # This call also changes ``cluster``: it places pods and removes victims.
+    waiting = schedule_pods(cluster, manifests)
     note("looking for cheaper places")
     trials = make_trials(configuration, now, known, cluster.pods, running, waiting, running.stays)
     leaving = {each.pod for each in waiting.preemptions}

@@ -63,7 +63,7 @@ class Objects:
         return tuple(found)
 
     def commands(self, pod: str, changes: Sequence[CureStep]) -> tuple[str, ...]:
-        """Return the commands that make the changes for a pod (uid), or () if no command can make one of them."""
+        """Return the commands that make the changes for a pod (uid), or () if some change has no command."""
         return commands(self._pods[pod], changes)
 
     def fewer_replicas(self, pod: str, placed: Container[str]) -> CureStep | None:
@@ -137,7 +137,7 @@ def _places(pod: Pod, kind: str) -> list[int]:
             return _places_of_terms(pod, affinity.pod_affinity)
         case "required podAntiAffinity":
             return _places_of_terms(pod, affinity.pod_anti_affinity)
-        case _:  # here the kind is topologySpreadConstraint
+        case _:  # All other kinds were handled, so this is a topologySpreadConstraint.
             return list(range(len(pod.spec.topology_spread_constraints)))
 
 

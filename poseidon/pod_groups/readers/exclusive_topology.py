@@ -1,9 +1,9 @@
 """Reads groups of JobSets and LeaderWorkerSets that each get a domain of nodes for themselves (``exclusive-topology``).
 
-The controllers create most pods of a group only after the first pod has a node, and restrict them to its domain. So the
-first pod must go to a domain with room for all pods of the group. Therefore each group is read as a tree that states
-how many pods it will have. The controllers restart a group if one of its pods is lost, so the group is disrupted as a
-whole.
+The controllers create most pods of a group only after the first pod has a node, and restrict them to its domain. The
+first pod must therefore go to a domain with room for all pods of the group. Each group is therefore read as a tree
+that states how many pods it will have. The controllers restart a group if one of its pods is lost, so the group is
+disrupted as a whole.
 """
 
 from __future__ import annotations
@@ -45,12 +45,15 @@ LEADER_EXCLUDED = "LeaderExcluded"
 MOST_PODS = 100_000
 """Largest size of a group that is taken into account when the first pod's domain is chosen."""
 MOST_SUBGROUPS = 512
-"""Most subgroups of a group that has a domain of its own, because a gang may have no more kinds of pods."""
-MOST_APART = 40
-"""Most subgroups that are placed together if only subgroups, and not the group, have domains of their own.
+"""Most subgroups of a group that has a domain of its own.
 
-Each subgroup then has affinities that select all others, and a gang may have no more of these. If there are more
-subgroups, each pod is placed by its affinity alone.
+More subgroups would be more kinds of pods than a gang may have.
+"""
+MOST_APART = 40
+"""Most subgroups that are placed together if subgroups have domains of their own, but the group has not.
+
+With subgroups, each has affinities that select all others, and a gang may have no more of these affinities. If a
+group has more subgroups, each pod is placed by its affinity alone.
 """
 
 LEADER = "leader"
@@ -111,8 +114,9 @@ def read_leader_worker_demand(name: str, stated: Collection[MemberPart]) -> Dema
 def read_slice_demand(name: str, stated: Collection[MemberPart]) -> Demand | None:
     """Return the demand of a DisaggregatedSet's slice, by what its pods state; None without pods.
 
-    Its first pods go to a domain with room for all groups that have pods already, each at its full size. Later groups
-    follow one by one. A group is disrupted as a whole, because its controller restarts it if it loses a pod.
+    Its first pods go to a domain with room for all groups that have pods already, each at its full size. The first
+    pods' groups come first; later groups follow one by one. A group is disrupted as a whole, because its controller
+    restarts it if it loses a pod.
     """
     groups = {each.role: each.domains for each in sorted(stated)}
     if not groups:
@@ -148,8 +152,8 @@ def _find_fault(terms: DomainTerms) -> str:
 def _of_subgroups(name: str, terms: DomainTerms, size: int, roles: Collection[str]) -> Demand:
     """Return the demand of a group of ``size`` pods in subgroups; ``roles``: the subgroups that have pods.
 
-    Subgroups that have pods begin together or not at all. They go to a domain with room for all subgroups; if there is
-    none, to one with room for the existing pods.
+    Subgroups that have pods begin together or not at all. The pods go to a domain with room for all subgroups; if no
+    domain has so much room, to one with room for the existing pods.
     """
     each = int(terms.subgroup_size)
     subgroups = find_subgroup(size - 1, size, each) + 1
@@ -210,7 +214,7 @@ def _list_subgroups(size: int, each: int, *, alone: bool) -> list[int]:
 def find_subgroup(index: int, size: int, each: int) -> int:
     """Return the index of the subgroup that a group's member is in; ``each``: size of a subgroup.
 
-    If the members without the leader (index 0) form full subgroups, the leader is added to the first one.
+    If the members without the leader (index 0) form full subgroups, the leader is added to the first subgroup.
     """
     return max(0, index - 1) // each if (size - 1) % each == 0 else index // each
 

@@ -54,7 +54,7 @@ class _Request:
 
 
 def list_owned_pods(found: ScaledOwner) -> tuple[OwnedPods, ...]:
-    """Return the pod sets of an owner if one of them requests a topology; () if none does."""
+    """Return the pod sets of an owner if some pod set requests a topology; () if none does."""
     template = found.spec.template
     sets = found.pod_sets
     if not sets and template is not None:
@@ -76,8 +76,8 @@ def read_topology_demand(
 ) -> Demand:
     """Return the demand of a workload as a tree with a group for each pod set.
 
-    ``demand``: the workload's requirements without topology; ``topologies``: those of its queue's flavors. The first
-    topology that has all levels named by the workload is used.
+    ``demand``: the workload's requirements without topology; ``topologies``: those of its queue's flavors. Of the
+    topologies, the first is used that has all levels named by the workload.
     """
     if len(sets) > 1 and not all(each.role for each in sets):
         return Demand(

@@ -102,7 +102,10 @@ def _make_node(name: str, parent: str, least: int, levels: tuple[str, str]) -> G
 
 
 def _read_kai(constraint: KaiTopologyConstraint | None) -> tuple[str, str]:
-    """Return the node label whose value pods must share, and the one whose value they should share; "" for none."""
+    """Return the node label of which pods must share a value, and the label of which they should share one.
+
+    "" for none.
+    """
     if constraint is None:
         return "", ""
     return constraint.required_topology_level, constraint.preferred_topology_level

@@ -27,7 +27,7 @@ POLICIES = "spec.subGroupPolicy"
 
 
 def read_volcano_group_demand(found: VolcanoPodGroup, stated: Collection[MemberPart], tiers: Tiers) -> Demand:
-    """Return the demand of a Volcano PodGroup; ``stated``: what its pods state about it.
+    """Return the demand of a Volcano PodGroup; ``stated``: what the group's pods state about it.
 
     As in Volcano, counts by task are ignored if ``minMember`` is less than their sum.
     """

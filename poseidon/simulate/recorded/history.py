@@ -152,7 +152,7 @@ class _HistoryReader:
             else:
                 self._add_fact(event, now)
         elif self._in_snapshot:
-            return  # tasks are recorded when the snapshot ends
+            return  # Tasks are recorded when the snapshot ends.
         elif body == "task_removed":
             self._end(event.task_removed, now)
         elif body in ("tasks", "bound"):
@@ -160,7 +160,7 @@ class _HistoryReader:
                 self._record_task(uid, now)
 
     def _end_snapshot(self, now: float) -> None:
-        """Apply a snapshot when it ends: machines and tasks that it lacks no longer exist."""
+        """Apply a snapshot when it ends: machines and tasks that are not in the snapshot no longer exist."""
         self._in_snapshot = False
         there = {event.machine.name for event in self._anew if event.HasField("machine")}
         for name in self._machines.keys() - there:

@@ -1,10 +1,10 @@
 """Decides the rounds of a recording again, and compares the decisions with the recorded ones.
 
 Before each round, the solver gets the messages that it had received when the round was recorded, and its clock shows
-the recorded time. A stream that was recorded from its beginning therefore gives the same decisions. If the beginning
-of a recording was deleted, the solver starts from the recorded state, without its back-offs and reservations. Some
-solvers do not report which messages they had received before a round. If the solver does not report that, a round
-gets all messages that the bridge sent before the round's result came.
+the recorded time. Decisions about a stream that was recorded from its beginning are therefore the same. If the
+beginning of a recording was deleted, the solver starts from the recorded state, without its back-offs and
+reservations. Some solvers do not report which messages they had received before a round. If the solver does not
+report that, a round gets all messages that the bridge sent before the round's result came.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _Stream:
                 self.scheduler.report(step.reports)
             if step.events:
                 self.scheduler.apply(step.events)
-        except ValueError:  # the recorded solver failed, too, and the stream ended
+        except ValueError:  # The recorded solver failed, too, and the stream ended there.
             self.refused += 1
 
     def decide(self, recorded: pb.RoundResult, at: float) -> pb.RoundResult:

@@ -52,7 +52,7 @@ class RecordedCourse:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Reports on the recorded course and on the simulated one."""
+    """Reports on the recorded course of events and on the simulated one."""
 
     was: SimulationReport
     """Report on the recorded course."""
@@ -174,7 +174,8 @@ def follow_history(history: RecordedHistory) -> RecordedCourse:
     kinds = scene.make_kinds(machines.resources)
     record = scene.make_record(kinds, columns)
     arrivals = [(0.0 if place < scene.early else task.arrival) for place, task in enumerate(scene.tasks)]
-    # Events of one moment are ordered: nodes, arrivals, begins, deletions, and at last the ends of tasks.
+    # Events of one moment are ordered: first nodes, then arrivals, begins and deletions, and at last the ends of
+    # tasks.
     order: list[tuple[float, int, int]] = [(arrivals[place], 1, place) for place in range(len(scene.tasks))]
     order += [(task.began, 2, place) for place, task in enumerate(scene.tasks) if task.began is not None]
     order += [
@@ -254,7 +255,7 @@ def compare_with_history(
     round_every: float = 1.0,
     note: Callable[[float], object] = lambda _: None,
 ) -> SideBySide:
-    """Return the recorded course and its simulation under ``configuration``."""
+    """Return the recorded course of events, and its simulation under ``configuration``."""
     simulation = set_up_history(history, configuration, round_every)
     simulation.run(note=note)
     return SideBySide(make_report(follow_history(history)), make_report(simulation))

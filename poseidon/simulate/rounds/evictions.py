@@ -62,7 +62,7 @@ class EvictionsUnderWay:
         return found
 
     def promise(self, task: int, machine: str, victims: Iterable[int]) -> bool:
-        """Keep a placement until its victims have left; it replaces an earlier one of the task.
+        """Keep a placement until its victims have left; it replaces an earlier placement of the task.
 
         Return False if all victims have left already.
         """

@@ -1,12 +1,12 @@
 """Lets one gang or pod of each queue, its head, take part in a round, as Kueue's scheduler does.
 
-The head of a queue is its most important gang or pod, and of equally important ones the oldest. If a round refuses a
-head, the head and all gangs and pods of its kind in that queue are set aside, and the next one becomes the head.
-Whatever is set aside in a tree of queues takes part again some time after a task of that tree has ended or was
-evicted. A refused head is not set aside if the round has placed others of the same tree, because it may have fitted
-before them.
+The head of a queue is its most important gang or pod; of equally important ones, it is the oldest. If a round refuses
+a head, the head and all gangs and pods of its kind in its queue are set aside, and the next gang or pod of the queue
+becomes the head. Gangs and pods set aside in a tree of queues take part again some time after a task of the tree has
+ended or was evicted. A refused head is not set aside if the round has placed other tasks of the same tree of queues,
+because the head may have fitted before them.
 
-Kueue's scheduler chooses heads in this way since version 0.18 (``pkg/cache/queue``: ``handleInadmissibleHash``,
+Kueue's scheduler has chosen heads in this way since version 0.18 (``pkg/cache/queue``: ``handleInadmissibleHash``,
 ``requeueBatchPeriod``).
 """
 
@@ -24,11 +24,14 @@ class Head(NamedTuple):
     """A gang, or a pod in no gang, that waits in a queue."""
 
     turn: tuple[int, float, int]
-    """Negative priority, arrival and number; the gang or pod with the least such tuple is the head of its queue."""
+    """Negative priority, arrival and number.
+
+    The gang or pod with the least of these tuples is the head of its queue.
+    """
     queue: str
     """Name of the quota of its queue."""
     kind: int
-    """Number of its kind; gangs and pods of one kind are alike."""
+    """Number of the entry's kind; gangs and pods of one kind are alike."""
     tasks: tuple[int, ...]
     """Numbers of the gang's tasks, or of the single pod's task."""
 
@@ -51,7 +54,7 @@ class QueueHeads:
         self._held: dict[str, Head] = {}
         """The heads that wait for their victims to leave, by queue."""
         self._passed_over: set[int] = set()
-        """First tasks of those refused heads that stayed heads, because others of their tree of queues were placed."""
+        """First tasks of refused heads that stayed heads, because other tasks of their tree of queues were placed."""
         self.busy_until = 0.0
         """When the next round may begin, in seconds since the beginning."""
 
@@ -97,8 +100,8 @@ class QueueHeads:
     def put_back(self, refused: Iterable[Head], moved: Collection[str]) -> int:
         """Put refused gangs and pods back into their queues; return how many refusals are new and must be written.
 
-        ``moved`` has the roots of the trees in which the round placed others; in other trees, refused kinds are set
-        aside.
+        ``moved`` has the roots of the trees of queues in which the round placed other tasks; in all other trees,
+        refused kinds are set aside.
         """
         news = 0
         for head in refused:

@@ -31,7 +31,7 @@ class RequestBucket(TokenBucket):
     def _send(self, gangs: Iterable[int], per_pod: float, per_gang: float, now: float) -> list[float]:
         """Return when each pod's requests are sent.
 
-        The further requests of a gang are sent with those of its first pod.
+        The further requests of a gang are sent together with those of its first pod.
         """
         written: dict[int, float] = {}
         sent = []

@@ -69,7 +69,7 @@ class Drain(Section):
     at: Span
     """When the drain begins, in seconds from the beginning of the simulation."""
     nodes: Count
-    """Number of nodes to drain: the first ones of the pool."""
+    """Number of nodes to drain: the first nodes of the pool."""
     pool: Name
     """The pool whose nodes are emptied."""
     lasts: PositiveSpan = 3600.0
@@ -107,7 +107,7 @@ class WorkKind(Section):
     members: Count = 1
     """Number of tasks in a gang; the tasks of a gang arrive, are placed and end together."""
     within: str = ""
-    """Node label, such as topology.kubernetes.io/zone: all tasks of a gang get nodes with one value of it.
+    """Node label, such as topology.kubernetes.io/zone: all tasks of a gang get nodes with the same value of the label.
 
     With "", the gang may use any nodes.
     """
@@ -233,7 +233,7 @@ class Scenario(Section):
     run_times: Literal["learnt", "random"] = "learnt"
     """Which run times cost models get: those of earlier tasks of the same kind, or random, wrong ones."""
     requests: RequestLimit | None = None
-    """Limit on how fast placements are written; if None, there is no limit."""
+    """Limit on how fast placements are written; None: no limit."""
     one_per_queue: bool = False
     """Whether only the first gang or pod of each queue takes part in a round, as in Kueue."""
     requeue_after: Span = 1.0

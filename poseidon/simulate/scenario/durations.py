@@ -42,9 +42,9 @@ class Durations(Section):
     sigma: Annotated[float, Field(gt=0, le=5, allow_inf_nan=False)] = 1.0
     """Standard deviation of the logarithm of lognormal durations."""
     least: PositiveSpan | None = None
-    """Least duration in seconds; shorter ones are raised to it."""
+    """Least duration in seconds; shorter durations are raised to it."""
     most: PositiveSpan | None = None
-    """Greatest duration in seconds; longer ones are reduced to it."""
+    """Greatest duration in seconds; longer durations are reduced to it."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

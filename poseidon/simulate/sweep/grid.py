@@ -32,7 +32,7 @@ class Sweep(Section):
     kind: Literal["Sweep"] = "Sweep"
     """Kind of the document."""
     scenario: str
-    """Path of the scenario, relative to this file; the paths in the scenario are relative to this file as well."""
+    """Path of the scenario, relative to this file; paths in the scenario are relative to this file as well."""
     grid: Annotated[dict[str, list[Any]], Field(min_length=1)]
     """Values by field of the scenario, such as ``cluster.pools[0].count: [18, 20]``."""
     minimise: Annotated[tuple[str, ...], Field(min_length=1)] = ("nodes", "waitP90", "evictions")

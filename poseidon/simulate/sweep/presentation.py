@@ -69,7 +69,7 @@ def _mean_by(rows: Sequence[Row], name: str, figure: str) -> Iterator[tuple[str,
 
 def write_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write the rows as a Parquet file. Writing Parquet needs the extra ``simulate``."""
-    import polars as pl  # polars takes long to import, and few users need it
+    import polars as pl  # polars takes long to import, and few users need it.
 
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = {name: [row.get(name) for row in rows] for name in names}

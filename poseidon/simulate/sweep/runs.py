@@ -109,8 +109,8 @@ def run_sweep(
 ) -> list[Row]:
     """Return the rows of all runs, in order; ``note`` gets the number of finished runs.
 
-    ``run_some`` runs those that are not finished; ``on_cores`` and ``on_dask`` return such functions. Raises
-    ``WorkersLostError`` and ``OSError``.
+    ``run_some`` runs the runs that are not finished; ``on_cores`` and ``on_dask`` return functions that do this.
+    Raises ``WorkersLostError`` and ``OSError``.
     """
     rows = kept.read()
     note(len(rows))
@@ -131,10 +131,10 @@ def run_sweep(
 
 
 def _iter_until_lost(rows: Rows) -> Rows:
-    """Yield rows until all are there, or until a worker dies."""
+    """Yield rows until all runs have one, or until a worker dies."""
     try:
         yield from rows
-    except BrokenProcessPool:  # joblib's error is derived from this one
+    except BrokenProcessPool:  # joblib's error is derived from BrokenProcessPool
         return
 
 
@@ -160,7 +160,7 @@ def on_dask(address: str) -> Callable[[Sequence[SweepRun], Path], Rows]:
 
     If a worker dies, Dask itself repeats its runs on other workers.
     """
-    from distributed import Client, as_completed  # this import takes long, and only sweeps need it
+    from distributed import Client, as_completed  # This import takes long, and only sweeps need it.
     from distributed.scheduler import KilledWorker
 
     def run_each(runs: Sequence[SweepRun], folder: Path) -> Rows:
@@ -176,11 +176,11 @@ def on_dask(address: str) -> Callable[[Sequence[SweepRun], Path], Rows]:
 
 
 def find_best(rows: Iterable[Mapping[str, Any]], minimise: Sequence[str]) -> list[int]:
-    """Return the Pareto-optimal runs: for each, no other run is at least as good in all figures and better in one.
+    """Return the Pareto-optimal runs: no other run is at least as good in all figures, and better in one.
 
     Failed runs are left out.
 
-    A missing figure counts as worse than any other.
+    A missing figure counts as worse than any known one.
     """
     points = [
         (row["run"], tuple(_worth(row.get(name)) for name in minimise)) for row in rows if not row["fault"]

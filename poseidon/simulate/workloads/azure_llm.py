@@ -29,7 +29,7 @@ def read_azure_llm(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any],
 
     Raises ``ValueError`` if the file is no trace of this format.
     """
-    assert part.kind is not None  # the check of the document ensures that
+    assert part.kind is not None  # The check of the document ensures that the kind is stated.
     arrival: list[float] = []
     duration: list[float] = []
     with path.open(encoding="utf-8", newline="") as file:

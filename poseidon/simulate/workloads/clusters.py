@@ -1,8 +1,9 @@
 """Reads traces of batch clusters: Google's of 2011 and 2019, Alibaba's of 2018, Philly and Helios.
 
 A trace becomes jobs, each with arrival, run time, number of equal tasks, and requests of a task. Some traces give
-amounts as shares of their largest machine: Google's all amounts, Alibaba's the memory. The reader takes such shares
-as shares of `LARGEST`. Jobs that never ran or have no known end are left out. Nodes are not read.
+amounts as shares of their largest machine: Google's traces give all amounts in this way, Alibaba's only the memory.
+The reader takes amounts of this kind as shares of `LARGEST`. Jobs that never ran or have no known end are left out.
+Nodes are not read.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Job(NamedTuple):
     """A job of equal tasks."""
 
     came: float
-    """Time of arrival in seconds; all jobs of a trace have the same origin of time."""
+    """Time of arrival in seconds; all jobs of a trace count from the same moment."""
     runs: float
     """Run time of the job's tasks, in seconds."""
     tasks: int

@@ -22,7 +22,7 @@ class WorkTemplate(NamedTuple):
     name: str
     manifest: dict[str, Any]
     within: str = ""
-    """Node label: all tasks of a gang get nodes with one value of this label; "" for any nodes."""
+    """Node label: all tasks of a gang get nodes with the same value of this label; "": any nodes."""
     rather_within: str = ""
     """Node label, used like ``within``, but only as a preference."""
 

@@ -1,10 +1,10 @@
 """Reads the generator file of Kueue's performance tests: classes of workloads in queues of cohorts.
 
 Each queue becomes a ClusterQueue with a LocalQueue in a namespace of its own. The queues have an effect only if the
-configuration reads Kueue's queues. The workloads of a set are created one after another, the first one after an
-interval. If the trace limits creations, all objects are created at the pace of Kueue's test. A workload of several
-pods is a gang. If the file describes a topology, its nodes are used. Without a topology, each cohort gets one node
-with the sum of its queues' nominal quotas, because these tests have no nodes.
+configuration reads Kueue's queues. The workloads of a set are created one after another, each after an interval, also
+the first one. If the trace limits creations, all objects are created at the pace of Kueue's test. A workload of
+several pods is a gang. If the file describes a topology, its nodes are used. Without a topology, each cohort gets one
+node with the sum of its queues' nominal quotas, because these tests have no nodes.
 
 Required and preferred levels of the topology are read. For ``balanced`` workloads, the rule that distributes slices
 over the domains of a level is ignored.

@@ -2,9 +2,9 @@
 
 The client first creates the nodes of a topology, one after another, with five requests each; then the Topology and
 the ResourceFlavor; then all queues at the same time, with three requests each. The sets of workloads of a queue begin
-when the queue exists. Each set creates one workload after another, with a pause before each. The client waits for the
-answer to each request before it sends the next one of the same node, queue or set. Requests for objects of one kind
-share a limit, because controller-runtime's client has one limit per kind.
+when the queue exists. Each set creates one workload after another, with a pause before each workload. The client
+waits for the answer to each request before it sends the next request of the same node, queue or set. Requests for
+objects of one kind share a limit, because controller-runtime's client has one limit per kind.
 
 Source: ``test/performance/scheduler/runner/generator`` and ``CreateNodesWithStatus`` in ``test/util/util.go`` of Kueue.
 """
@@ -61,7 +61,7 @@ class _Client:
         return now
 
     def create_queues(self, count: int, begin: float) -> Times:
-        """Return when each queue has been created, if all begin at the same time."""
+        """Return when each queue has been created, if the creation of all queues begins at the same time."""
         ready = [begin] * count
         for kind in QUEUE_KINDS:
             ready = [self._request(kind, when) for when in ready]

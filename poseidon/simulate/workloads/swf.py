@@ -1,7 +1,7 @@
 """Reads the Standard Workload Format of the Parallel Workloads Archive (Chapin et al., 1999; version 2.2).
 
-A line is a job of 18 numbers, -1 for unknown ones; lines that begin with ``;`` are remarks. The fields that are read
-are 2 time of submission, 4 run time, 5 allocated processors, 8 requested processors, and 9 requested time, after
+A line is a job with 18 numbers, -1 for unknown ones; lines that begin with ``;`` are remarks. The fields that are
+read are 2 time of submission, 4 run time, 5 allocated processors, 8 requested processors, and 9 requested time, after
 which the job is killed. Jobs that failed or were cancelled count, because they ran before.
 """
 
@@ -41,7 +41,7 @@ def read_swf(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]
     Never`` unless the kind states another policy. Jobs that never ran are left out. Raises ``ValueError`` if a line
     is no job.
     """
-    assert part.kind is not None  # the check of the document ensures that
+    assert part.kind is not None  # The check of the document ensures that the kind is stated.
     jobs: list[Job] = []
     kinds: dict[int, int] = {}
     for number, line in enumerate(_read_text(path).splitlines(), start=1):
@@ -75,7 +75,7 @@ def _state_run_time(template: WorkTemplate, seconds: int) -> WorkTemplate:
 
 
 def jobs_as_gangs(jobs: Sequence[Job], templates: Sequence[WorkTemplate]) -> Work:
-    """Return jobs as gangs of equal tasks; the task of a job with one task has no gang."""
+    """Return jobs as gangs of equal tasks; a job with one task is a task without a gang."""
     sizes = np.array([job.size for job in jobs], dtype=np.int64)
     numbers = np.where(sizes > 1, np.arange(len(jobs)), ALONE)
     arrival = np.repeat([job.submitted for job in jobs], sizes)

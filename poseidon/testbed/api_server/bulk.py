@@ -17,8 +17,8 @@ _PAUSE_EVERY = 250
 async def create_lines(operations: Operations, chunks: AsyncIterator[bytes]) -> dict[str, Any]:
     """Create one object per line and return ``{"created": n, "failed": n, "errors": [{"line", "message"}]}``.
 
-    Objects keep the status that they have in their line. Lines that fail are skipped; the first hundred failures are
-    reported. Other requests are served in between.
+    Each object gets the status that its line states. Lines that fail are skipped; the first hundred failures are
+    reported. The server handles other requests in between.
     """
     created, failed, number = 0, 0, 0
     shown: list[dict[str, Any]] = []

@@ -107,7 +107,7 @@ def _entries(resource: ResourceType) -> list[Object]:
     for action, kind in resource.actions:
         name, verb = f"{resource.plural}/{action}", "create" if kind else "update"
         found = _entry(name, kind or resource.kind, [verb], namespaced=namespaced)
-        # Before kubectl drains a node, it looks here for the API version of evictions.
+        # Before kubectl drains a node, it looks in this list for the API version of evictions.
         entries.append({**found, "group": "policy", "version": "v1"} if kind == "Eviction" else found)
     return entries
 

@@ -16,9 +16,9 @@ from poseidon.testbed.objects.errors import ApiError
 class Fault:
     """A fault that affects the requests that match it.
 
-    The first ``skip`` matching requests pass; the next ``times`` are affected. The fault's steps happen in the order
-    of the fields. If ``after`` is set, ``cut`` or ``code`` hide from the client that its request has been carried
-    out.
+    The fault leaves the first ``skip`` matching requests alone, and affects the next ``times``. The fault's steps
+    happen in the order of the fields. If ``after`` is set, ``cut`` or ``code`` hide from the client that its request
+    has been carried out.
     """
 
     path: str
@@ -88,7 +88,7 @@ class Fault:
 
 
 class FaultPlan:
-    """The faults of a simulated cluster; if several match a request, the one added first affects it."""
+    """The faults of a simulated cluster; if several match a request, the fault added first affects the request."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []

@@ -1,9 +1,9 @@
 """Limits writes: the server carries them out one after another, with delays, and accepts only some at a time.
 
 A real API server spends time on admission, storage and watches; the simulated one answers from memory. The limits
-show how a client behaves with a server that is slower than the client. Each write waits in one queue with a fixed
-service time, and then for a delay in which the server does other work. If the queue is full, the answer is that of
-API priority and fairness: status 429, try again.
+show how a client behaves with a server that is slower than the client. Each write waits in a single queue with a
+fixed service time, and then for a delay in which the server does other work. If the queue is full, the answer is that
+of API priority and fairness: status 429, try again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class WriteLimits:
     """Limits on writes, each 0 for no limit.
 
     ``rate`` is in writes per second. ``latency`` is in additional seconds for each write. ``in_flight`` is the most
-    writes at a time; further ones get status 429.
+    writes at a time; any more writes get status 429.
     """
 
     rate: float = 0.0

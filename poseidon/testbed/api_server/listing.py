@@ -122,7 +122,7 @@ def _resolve(store: Store, collection: Collection, options: ListOptions) -> tupl
     exact = match == "Exact" or (not match and options.limit > 0 and wanted > 0)
     if exact:
         return _view_at(collection, wanted, ""), "", options.limit
-    # With resourceVersion=0, the watch cache answers, and it ignores the limit.
+    # With resourceVersion=0, the watch cache answers, and the cache ignores the limit.
     limit = 0 if options.resource_version == "0" else options.limit
     return collection.view(current), "", limit
 

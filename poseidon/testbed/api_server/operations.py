@@ -50,8 +50,8 @@ class Operations:
 
     A new store holds the system namespaces and priority classes, or the ``saved`` state.
 
-    If ``graceful``, deleted pods on nodes have their grace period; a simulated kubelet must end them, or else they
-    stay for ever.
+    If ``graceful``, deleted pods on nodes have their grace period; a simulated kubelet must end these pods, or else
+    they stay for ever.
     """
 
     def __init__(self, store: Store, *, graceful: bool = False, saved: Saved | None = None) -> None:
@@ -109,7 +109,7 @@ class Operations:
         return record
 
     def get(self, resource: ResourceType, namespace: str, name: str) -> Record:
-        """Return the record of an object. Raises ``ApiError`` 404 if there is none."""
+        """Return the record of an object. Raises ``ApiError`` 404 if the object does not exist."""
         return self.store.get(self.store.collection(resource.collection), namespace, name)
 
     def update(
@@ -149,7 +149,8 @@ class Operations:
     ) -> Record:
         """Change an object, or its status, by a patch. Raises ``ApiError`` 400, 404, 409, 415 or 422.
 
-        If the patch has a resourceVersion, it must be the current one; otherwise the patch applies to any version.
+        If the patch has a resourceVersion, it must be the current version; otherwise the patch applies to any
+        version.
         """
         accepted = [m for m in _PATCHES if not (resource.custom and m == STRATEGIC_MERGE_PATCH)]
         if media_type not in accepted:

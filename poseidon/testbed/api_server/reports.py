@@ -109,7 +109,10 @@ class KoordletSimulation:
         self._known: set[str] = set()
 
     def advance(self, now: float) -> float | None:
-        """Measure and report what is due at ``now`` (seconds since the epoch); return when work is due next."""
+        """Measure and report the nodes that are due at ``now`` (seconds since the epoch).
+
+        Return when the next ones are due.
+        """
         self._use.refresh()
         self._update_nodes(now)
         for time, node in self._measuring.due(now):
@@ -172,9 +175,9 @@ def _resources(use: Use) -> Object:
 class MetricsServer:
     """Reads the use of all nodes every ``interval`` seconds, and serves the result ``lag`` seconds later.
 
-    Nodes in ``missing`` and their pods are left out. For nodes in ``stale``, the first reading is served for ever. As
-    with the real metrics-server, objects have no uid or version; clients can list and read them, but not watch or
-    write them.
+    The use of nodes in ``missing``, and of their pods, is not reported. For nodes in ``stale``, the first reading is
+    served for ever. As with the real metrics-server, objects have no uid or version; clients can list and read them,
+    but not watch or write them.
     """
 
     def __init__(self, use: TrueUse, options: ReportOptions) -> None:

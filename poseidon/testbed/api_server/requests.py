@@ -16,7 +16,10 @@ from poseidon.testbed.objects.store import Preconditions
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a path names. ``name`` is empty for collections, ``subresource`` is empty for the object itself."""
+    """What a request's path names.
+
+    ``name`` is empty for collections, ``subresource`` is empty for the object itself.
+    """
 
     group: str
     version: str
@@ -75,7 +78,7 @@ def attributes_of(method: str, target: Target, query: Mapping[str, str]) -> Attr
 def _find_selected_name(query: Mapping[str, str]) -> str:
     """Return the only name that a field selector allows, or "" if it allows several.
 
-    A list or watch with such a selector is authorised as a request for the object of that name.
+    A list or watch with such a selector is authorised as a request for the object that the selector names.
     """
     field, _, name = query.get("fieldSelector", "").partition("=")
     return name.lstrip("=") if field == "metadata.name" else ""

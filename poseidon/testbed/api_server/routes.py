@@ -32,7 +32,7 @@ _HEALTH_CHECKS = frozenset({"healthz", "readyz", "livez"})
 class Router:
     """Answers the requests of the Kubernetes API. Every method raises ``ApiError`` to refuse a request.
 
-    ``metrics_server`` answers the requests for its own resources.
+    ``metrics_server`` answers requests for the resources of metrics.k8s.io.
     """
 
     def __init__(self, operations: Operations, options: ClusterOptions, accounts: Accounts) -> None:

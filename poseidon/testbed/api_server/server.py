@@ -87,7 +87,7 @@ class SimulatedCluster:
         """
         if self._runner is not None:
             raise RuntimeError("the simulated cluster is running already")
-        # The watches of clients that disconnect are cancelled at once, and not only at the next event.
+        # The watches of clients that disconnect are cancelled at once, not only at the next event.
         server = web.Server(
             self._handle if self._observer is None else self._handle_observed,
             request_factory=_make_request,
@@ -174,7 +174,7 @@ class SimulatedCluster:
         attributes = requests.attributes_of(request.method, target, request.query)
         self._require(user, attributes)
         if (target.plural, target.subresource) == ("resourceclaims", "status") and attributes.verb != "get":
-            # Allocating devices to claims needs a separate right (KEP-4817).
+            # Allocating devices to claims needs a right of its own (KEP-4817).
             self._require(user, attributes._replace(resource="resourceclaims/binding"))
 
     def _require(self, user: str, attributes: Attributes) -> None:

@@ -109,7 +109,7 @@ class WatchCursor:
         return b'{"type":"%b","object":%b}\n' % (name, self._encode(record))
 
     def _translate(self, change: Change) -> bytes | None:
-        """Return the event for the client: an object that enters its selection is ADDED, one that leaves it DELETED."""
+        """Return the client's event: an object that enters the selection is ADDED, one that leaves it is DELETED."""
         matches = self._selection.matches
         was_selected = change.previous is not None and matches(change.previous)
         if change.type != "DELETED" and matches(change.record):
@@ -118,7 +118,8 @@ class WatchCursor:
             return None
         if change.type == "DELETED":
             return self._event(b"DELETED", change.record)
-        # The client gets the last selected state, with the revision at which the object left the selection.
+        # The client gets the object's last state that it had selected, with the revision at which the object left the
+        # selection.
         left = make_record(self.collection, decode(change.previous), change.revision)
         return self._event(b"DELETED", left)
 

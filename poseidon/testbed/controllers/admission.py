@@ -1,4 +1,4 @@
-"""Simulates admission by kubelets: a pod that is bound to a node is admitted there, or fails for good.
+"""Simulates admission by kubelets: a pod that is bound to a node is admitted by the node's kubelet, or fails for good.
 
 Rules and messages follow ``pkg/kubelet/lifecycle/predicate.go``: the node needs room for every requested resource,
 and must fulfil the pod's node selector and affinity. Cordons and taints do not matter, because they do not apply to a

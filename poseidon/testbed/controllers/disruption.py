@@ -2,7 +2,7 @@
 
 Counting follows ``pkg/controller/disruption``. A pod is healthy while it is Ready and not being deleted. Percentages
 and ``maxUnavailable`` refer to the ``replicas`` of the pods' controllers if these exist as objects, else to the
-number of pods. (With the real controller, pods without a controller object would need one.)
+number of pods. (With the real controller, pods need a controller object for this.)
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _BATCH = 1000
 
 
 class Follower:
-    """Reads the changes of a collection, and remembers how far it has read; at first, it has read nothing."""
+    """Reads the changes of a collection, and remembers how far it has read; at first, it has read no change."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -41,7 +41,10 @@ class Follower:
 
 
 class Agenda(Generic[W]):
-    """Work in the order of the times at which it is due; work due at the same time is in order of addition."""
+    """Work that is done in the order of the times at which it is due.
+
+    Work due at the same time is done in the order in which it was added.
+    """
 
     def __init__(self) -> None:
         self._entries: list[tuple[float, int, W]] = []
@@ -75,7 +78,7 @@ class Simulation(Protocol):
         """The collections whose changes the simulation reads."""
 
     def advance(self, now: float) -> float | None:
-        """Do the work that is due at ``now``; return when work is due next, or None for never."""
+        """Do the work that is due at ``now``; return when further work is due, or None if no work is left."""
 
 
 async def drive(simulation: Simulation) -> None:
@@ -89,7 +92,7 @@ async def drive(simulation: Simulation) -> None:
         while True:
             changed.clear()
             due = simulation.advance(loop.time())
-            # Between two steps, this pause lets changes gather, and lets the server answer requests.
+            # This pause between two steps lets changes gather, and lets the server answer requests.
             await asyncio.sleep(0)
             try:
                 async with asyncio.timeout_at(due):

@@ -58,7 +58,7 @@ class KubeletSimulation:
     def advance(self, now: float) -> float | None:
         """Read changes, and do the work that is due at ``now`` (seconds of any monotonic clock).
 
-        Return when the next work is due, or None if there is none until something changes.
+        Return when further work is due, or None if no work is due until something changes.
         """
         self._take_in(now)
         for _, (begun, phase) in self._agenda.due(now):
@@ -98,7 +98,7 @@ class KubeletSimulation:
     def _arrive(self, record: Record, phase: str, now: float) -> None:
         """Admit a bound pod, or let it fail.
 
-        If a pod was created as running, it is only ended when its run time is over.
+        A pod that was created as running is only ended, when its run time is over.
         """
         self._started.add(record.uid)
         pod = decode(record)
@@ -111,7 +111,7 @@ class KubeletSimulation:
             self._agenda.put(now + self._start_delay, (record, "Running"))
 
     def _refuse(self, record: Record, refusal: Refusal) -> None:
-        # The record in a batch of changes may be older than the present one, so it is looked up again.
+        # The pod's record in a batch of changes may be older than the present one, so it is looked up again.
         current = self._pods.get(record.key)
         if current is None or current.uid != record.uid:
             return

@@ -30,7 +30,10 @@ def selects(selector: Object | None, labels: dict[str, str]) -> bool:
 
 
 def holds(requirement: Object, given: dict[str, str]) -> bool:
-    """Return whether labels fulfil one requirement of a selector; no labels fulfil a malformed requirement."""
+    """Return whether labels fulfil one requirement of a selector.
+
+    If the requirement is malformed, no labels fulfil it.
+    """
     key, values = requirement.get("key", ""), requirement.get("values") or []
     value = given.get(key)
     found = False
@@ -146,9 +149,10 @@ def _storage(amounts: Object | None) -> int:
     return amount("storage", str((amounts or {}).get("storage", 0)))
 
 
-# --- what pods request and nodes offer, in exact whole numbers, as a kubelet counts -------------------------
-# Written from the rules of Kubernetes (``component-helpers/resource``) and not from the scheduler's code, so that the
-# simulated kubelet can find the scheduler's faults. Cpu is in thousandths of a core, all else in units.
+# --- what pods request and nodes offer, in exact whole numbers, as a kubelet counts ------------------------- Written
+# from the rules of Kubernetes (``component-helpers/resource``) and not from the scheduler's code, so that the
+# simulated kubelet can find the scheduler's faults. Cpu is in thousandths of a core, all other resources are in
+# units.
 
 _NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:[eE]([+-]?\d+)|([A-Za-z]*))")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}

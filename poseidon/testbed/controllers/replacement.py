@@ -57,7 +57,7 @@ class PodReplacement:
         try:
             self._create(record.namespace, body)
         except ApiError:
-            return  # another pod already has the name
+            return  # Another pod already has the name.
 
 
 def _is_replaced_early(pod: Object, owner: Object) -> bool:

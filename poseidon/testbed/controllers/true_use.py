@@ -149,7 +149,7 @@ class TrueUse:
 
 
 def _priority_class(pod: Object) -> str:
-    """Return Koordinator's priority class of a pod, by its label, or else its priority, or its quality of service."""
+    """Return Koordinator's priority class of a pod, by the pod's label, else its priority, else its QoS class."""
     labels = pod["metadata"].get("labels") or {}
     if labels.get(_CLASS_LABEL) in _CLASSES.values():
         return str(labels[_CLASS_LABEL])
@@ -170,7 +170,7 @@ def _requests(spec: Object) -> Use:
 
 
 def _profile(obj: Object, *, requests: Use) -> _Profile:
-    """Return the content of the annotation `USAGE`; one that cannot be read counts as absent."""
+    """Return the content of the annotation `USAGE`; an annotation that cannot be read counts as absent."""
     text = (obj["metadata"].get("annotations") or {}).get(USAGE)
     if text is None:
         return _Profile(requests)

@@ -43,7 +43,10 @@ class Provisioning(Enum):
 
 
 def as_annotated(claim: Object, node: str) -> Provisioning:  # noqa: ARG001 - the signature of a provisioner
-    """Return what a claim's annotation makes its provisioner do; without it, the provisioner creates the volume."""
+    """Return what a provisioner does for a claim according to the claim's annotation.
+
+    Without an annotation, it creates the volume.
+    """
     text = annotations_of(claim).get(PROVISIONING, Provisioning.PROVIDE.value)
     known = {each.value: each for each in Provisioning}
     return known.get(text, Provisioning.PROVIDE)
@@ -82,7 +85,7 @@ class VolumeSimulation:
         self._given: dict[str, str] = {}
 
     def advance(self, now: float) -> float | None:
-        """Handle changes, and do the work that is due at ``now``; return when work is due next."""
+        """Handle changes, and do the work that is due at ``now``; return when further work is due."""
         while self._take_in(now):
             pass
         for _, (asked, node) in self._agenda.due(now):
@@ -93,7 +96,7 @@ class VolumeSimulation:
         return now if self._take_in(now) else self._agenda.next
 
     def _take_in(self, now: float) -> bool:
-        """Handle changes. Returns whether there were any, because handling them makes new changes."""
+        """Handle changes. Returns whether anything was handled, because handling changes makes new ones."""
         _, claims = self._claim_changes.take_changes()
         _, volumes = self._volume_changes.take_changes()
         _, classes = self._class_changes.take_changes()

@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGTERM), 0, 0, 0)
         if os.getppid() != parent:
-            sys.exit(1)  # the parent ended before the signal was set
+            sys.exit(1)  # The parent ended before this signal was set.
     os.execv(program[0], program)  # noqa: S606 - no shell is wanted
 
 

@@ -103,7 +103,7 @@ class Child:
     async def start(self) -> None:
         """Start the process, or start it again after its end; its output is added to the log."""
         self._announced_from = self.log.stat().st_size if self.log.exists() else 0
-        # The child looks for modules in the path of this process, and not in the current folder.
+        # The child looks for modules in the path of this process, but not in the current folder.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         with self.log.open("ab") as log:
             self._process = await self._launch(self._command, log, environment)
@@ -141,7 +141,7 @@ class Child:
     async def stop(self, grace: float) -> int | None:
         """End the process by SIGTERM, or by SIGKILL if it still runs after ``grace`` seconds.
 
-        Returns its exit status, or None if it was never started.
+        Returns the exit status of the process, or None if it was never started.
         """
         if self._process is None:
             return None

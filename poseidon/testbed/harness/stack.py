@@ -170,7 +170,7 @@ class Stack:
             await asyncio.gather(task, *ends, return_exceptions=True)
 
     async def stop(self) -> None:
-        """End all processes, each before those on which it depends; if cancelled, end all at once."""
+        """End all processes, each before those on which it depends; if cancelled, end all processes at once."""
         try:
             for child in self._children():
                 await child.stop(_GRACE_SECONDS)

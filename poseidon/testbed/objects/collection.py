@@ -40,7 +40,7 @@ class View:
         low, high = 0, len(self.keys)
         if namespace:
             low = bisect_left(self.keys, namespace + "/")
-            high = bisect_left(self.keys, namespace + "0")  # "0" follows "/" in ASCII
+            high = bisect_left(self.keys, namespace + "0")  # In ASCII, "0" follows "/".
         if after:
             low = max(low, bisect_left(self.keys, after + "\0"))
         return low, high
@@ -127,7 +127,7 @@ class Collection:
 
     def _keys(self) -> list[str]:
         if self._order_is_stale:
-            # Sorting makes a new list, because views that are still read page by page use the old one.
+            # Sorting makes a new list, because views that are still being read page by page use the old list.
             self._ordered = sorted(self._records)
             self._order_is_stale = False
         return self._ordered

@@ -96,7 +96,7 @@ class History:
         """Add a change, and call all listeners."""
         changes = self._changes
         changes.append(change)
-        # Cutting the front of a list moves the rest of it; this happens once per ``limit`` changes, so appending
+        # Cutting the front of a list moves all later entries; this happens once per ``limit`` changes, so appending
         # stays cheap.
         if len(changes) >= 2 * self._limit:
             excess = len(changes) - self._limit
@@ -178,7 +178,10 @@ class Journal:
         self._file.write(b"%b\t%b\t%d\t%b\n" % (collection.encode(), key.encode(), revision, raw))
 
     def read(self) -> Saved:
-        """Return the content so far; an incomplete last line is ignored, because its write was never answered."""
+        """Return the content so far.
+
+        An incomplete last line is ignored, because the write of that line was never answered.
+        """
         revision, objects = 0, {}
         with self._path.open("rb") as file:
             for line in file:

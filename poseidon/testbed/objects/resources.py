@@ -82,8 +82,9 @@ def builtin(
     """Return a resource that Kubernetes itself defines.
 
     ``actions`` has its subresources, each with the kind of its body, "" for none. ``traits`` is a text of words that
-    say how the resource is unusual. ``cluster``: it is in no namespace; ``status``: it has a status subresource;
-    ``every``: it is in the category "all"; ``returned``: a delete answers with the object.
+    say how the resource is unusual. ``cluster``: whether objects of the resource are in no namespace; ``status``:
+    whether it has a status subresource; ``every``: whether it is in the category "all"; ``returned``: whether a
+    delete answers with the object.
     """
     group, _, version = group_version.rpartition("/")
     return ResourceType(
@@ -180,7 +181,7 @@ class ResourceRegistry:
         return next(found, None)
 
     def add(self, resource: ResourceType) -> None:
-        """Serve ``resource`` from now on, instead of any resource of the same name."""
+        """Serve ``resource`` from now on, in place of any resource with the same name."""
         self._resources[resource.group, resource.version, resource.plural] = resource
 
     def remove_collection(self, collection: str) -> None:

@@ -120,7 +120,7 @@ class Store:
                 self._journal.append(name, record.key, self._revision, b"")
 
     def collection(self, name: str) -> Collection:
-        """Return the collection ``name``. Raises ``KeyError`` if there is none."""
+        """Return the collection ``name``. Raises ``KeyError`` if the store has no such collection."""
         return self._collections[name]
 
     def objects(self, collection: Collection) -> list[Object]:
@@ -142,7 +142,7 @@ class Store:
         return prefix[:58] + "".join(letters)
 
     def get(self, collection: Collection, namespace: str, name: str) -> Record:
-        """Return the current record of an object. Raises ``ApiError`` 404 if there is none."""
+        """Return the current record of an object. Raises ``ApiError`` 404 if no object has this name."""
         record = collection.get(collection.key(namespace, name))
         if record is None:
             raise errors.not_found(collection.spec.name, name)

@@ -60,7 +60,7 @@ class _Shape(msgspec.Struct, rename="camel"):
 def check_shape(resource: ResourceType, obj: Any) -> Object:
     """Return ``obj`` if it is an object of ``resource`` and its metadata have the right types.
 
-    Raises ``ApiError`` 400 if ``obj`` is no such object.
+    Raises ``ApiError`` 400 if ``obj`` is no object of this kind.
     """
     try:
         shape = msgspec.convert(obj, _Shape)

@@ -22,7 +22,7 @@ class NameOrder:
     def add(self, name: str, uid: str) -> None:
         """Add the name of a pod, which may have been removed before."""
         if uid in self._dead:
-            self._dead.discard(uid)  # its entry is still in the list
+            self._dead.discard(uid)  # The pod's entry is still in the list.
         else:
             self._new.append((name, uid))
 

@@ -54,7 +54,7 @@ class NodeEntry:
     """A node that the dashboard knows. ``facts`` is None if the node is known only because pods name it.
 
     ``slot`` identifies the node. ``requested`` is the sum over ``pods`` (uids). ``nominated`` has the uids of pods
-    that will come. ``used`` is the last measured use, None if there is none.
+    that will come. ``used`` is the last measured use, None if nothing was measured.
     """
 
     __slots__ = (

@@ -133,7 +133,7 @@ class PodEntry(Struct):
     moves_to: str = ""
     """Node to which a planned move takes the pod, "" for none."""
     rank: int | None = None
-    """Rank of the pod in its group, None without one."""
+    """Rank of the pod in its group, None if the pod has no rank."""
     claims: tuple[ClaimOfPod, ...] = ()
     """The pod's claims of devices."""
     said: tuple[tuple[float, str], ...] = ()
@@ -233,7 +233,7 @@ class Recorder:
         )
 
     def _share_amounts(self, pod: Pod) -> Mapping[str, int]:
-        defects: list[Defect] = []  # faults are dropped here, because the bridge reports them
+        defects: list[Defect] = []  # The faults are dropped, because the bridge reports them.
         found = effective_requests(as_counted(pod).spec, defects)
         key = tuple(sorted(found.items()))
         if len(self._requests) > _MOST_SHAPES:

@@ -21,7 +21,7 @@ class _Sample(NamedTuple):
 class RequestedHistory:
     """The last 120 samples of all nodes, by slot (the number that identifies a node).
 
-    A slot has no values from before its node existed, see ``read_slot``.
+    A slot has no values from the time before its node existed, see ``read_slot``.
     """
 
     def __init__(self) -> None:

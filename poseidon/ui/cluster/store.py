@@ -146,7 +146,7 @@ class ClusterStore:
             self.gone.popitem(last=False)
 
     def pod(self, name: str) -> PodEntry | None:
-        """Return the pod ``namespace/name``, or else the last deleted pod of this name, or None if there was none."""
+        """Return the pod ``namespace/name``, or else the last deleted pod with this name, or None."""
         uid = self._names.get(name)
         if uid is not None:
             return self.pods[uid]

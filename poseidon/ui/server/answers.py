@@ -43,7 +43,7 @@ class Answers:
     def __init__(self, versions: Versions, wall: Callable[[], float]) -> None:
         self._versions = versions
         self._wall = wall
-        self._start = f"{wall():.3f}"  # so that the tags of a restarted process differ
+        self._start = f"{wall():.3f}"  # The first part makes the tags of a restarted process differ.
         self._kept: OrderedDict[tuple[Any, ...], _Kept] = OrderedDict()
         self._bytes = 0
 

@@ -2,7 +2,7 @@
 
 A connection may be silent for some seconds before its first complete request, and between two requests. If there are
 too many connections, the one that has waited longest is closed. A browser, or a kubelet's probe, can therefore always
-connect. Requests that are being answered are never cut off; their number has its own limit.
+connect. Requests that are being answered are never cut off; their number has a limit of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Connections:
     """The open connections, at most ``most``.
 
     ``head`` is the time until a connection's first complete request; ``idle`` is the time between two requests, and
-    to receive an answer; both are in seconds. ``clock`` returns seconds that never decrease.
+    the time to receive an answer; both are in seconds. ``clock`` returns seconds that never decrease.
     """
 
     def __init__(self, most: int, head: float, idle: float, clock: Callable[[], float]) -> None:
@@ -31,9 +31,9 @@ class Connections:
         return len(self._waiting) + len(self._busy)
 
     def add(self, transport: asyncio.Transport) -> bool:
-        """Add a connection; if there are too many, close the one that has waited longest.
+        """Add a connection; if the server has too many, close the one that has waited longest.
 
-        Return whether there is room for it.
+        Return whether the connection may stay open.
         """
         if len(self) >= self._most:
             if not self._waiting:
@@ -72,7 +72,7 @@ class Connections:
 
     def _abort(self, transport: asyncio.Transport) -> None:
         self.remove(transport)
-        transport.abort()  # at once, because the client does not read the rest
+        transport.abort()  # The connection is closed at once, because the client does not read the rest.
 
 
 class Counted(asyncio.Protocol):
@@ -83,7 +83,7 @@ class Counted(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Accept the connection, or close it at once if there are too many."""
+        """Accept the connection, or close it at once if the server has too many."""
         stream = cast("asyncio.Transport", transport)
         if self._connections.add(stream):
             self._transport = stream

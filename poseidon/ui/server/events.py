@@ -79,7 +79,7 @@ class Events:
                 except TimeoutError:
                     return False
         except ConnectionError:
-            pass  # the client has closed the connection
+            pass  # The client has closed the connection.
         finally:
             self._wakers.discard(woken)
         return True

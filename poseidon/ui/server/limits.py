@@ -7,7 +7,7 @@ from dataclasses import dataclass
 RETRY_SECONDS = 5
 
 _SPARE = 64
-"""Connections beyond those of streams and requests; so there is always an idle one that can be closed."""
+"""Connections beyond those of streams and requests, so that the server always has an idle one to close."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,9 @@ class Limits:
     ``clients`` is the number of streams of events; ``requests`` is the number of other requests that are being
     answered.
 
-    Three limits are in seconds: ``patience`` is how long a slow client may take to receive what a stream sends,
-    ``head`` the time until a connection's first complete request, ``idle`` the time between two requests and to
-    receive an answer.
+    Three limits are in seconds: ``patience`` is how long a slow client may take to receive what a stream sends;
+    ``head`` is the time until a connection's first complete request; ``idle`` is the time between two requests, and
+    the time to receive an answer.
     """
 
     clients: int = 64

@@ -1,4 +1,7 @@
-"""Answers questions about queues. A worker process describes the queues; until it has done so, clients ask again."""
+"""Answers questions about queues.
+
+A worker process describes the queues; until the description is there, clients ask again.
+"""
 
 from __future__ import annotations
 

@@ -59,7 +59,10 @@ class MetricsPoll:
 
 
 def _together(bridge: str | None, solver: str | None) -> Values | None:
-    """Return the values of both programs' pages, or None without the bridge's page; the solver's may be missing."""
+    """Return the values of both programs' pages, or None if the bridge's page is missing.
+
+    The solver's page may be missing.
+    """
     if bridge is None:
         return None
     try:

@@ -141,7 +141,7 @@ class FileSource:
     async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
         """Return the verdict of each node on a pod, from a solver in another process.
 
-        Raises ``NotExplainedError`` if there are none.
+        Raises ``NotExplainedError`` if the source has no verdicts on the pod.
         """
         try:
             content = await self._worker.do(
@@ -180,7 +180,7 @@ class FileSource:
             if plan is not None:
                 pods = [_apply_plan(each, plan) for each in pods]
             known.store.pods_changed([Change(each.metadata.uid, each) for each in pods])
-            await asyncio.sleep(0)  # meanwhile, the server answers requests
+            await asyncio.sleep(0)  # While the loop sleeps, the server answers requests.
         MeasuredUse(known.store, self._wall).take_listed(objects)
         if self._files.configuration is not None:
             models = [each.model_dump() for each in self._files.configuration.all_cost_models]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _EAGER_NODES = 2000
-"""If a flow has at most so many nodes, it is read while the overview is open, because the overview links to it."""
+"""If a flow has at most this many nodes, it is read while the overview is open, because the overview links to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class LiveOptions:
 
 
 class LiveSource:
-    """A source that reads a running cluster; while no page is open, it reads only figures, and less often."""
+    """A source that reads a running cluster; while no page is open, it reads only figures, and does so less often."""
 
     def __init__(self, environment: Environment, options: LiveOptions, audience: Audience) -> None:
         versions = Versions()
@@ -113,7 +113,10 @@ class LiveSource:
         return self.known.rounds.flow(number)
 
     async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
-        """Return the verdict of each node on a pod, from the solver. Raises ``NotExplainedError`` if there are none."""
+        """Return the verdict of each node on a pod, from the solver.
+
+        Raises ``NotExplainedError`` if the source has no verdicts on the pod.
+        """
         return await self._solver.verdicts(pod)
 
     async def _note_first_lists(self) -> None:
@@ -123,7 +126,7 @@ class LiveSource:
         self.known.versions.mark("overview", "cluster", "pending", "groups")
 
     async def _take_figures(self) -> None:
-        """Read figures without end, so that there is a history when somebody looks at the page."""
+        """Read figures without end, so that the dashboard has a history when somebody looks at the page."""
         while True:
             await self._safely(lambda: self._figures.step(self._environment.wall()))
             await self._environment.sleep(intervals.POLL_SECONDS)

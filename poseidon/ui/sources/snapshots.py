@@ -16,7 +16,7 @@ _CHUNK = 1 << 20
 
 
 class SnapshotError(Exception):
-    """Raised if the content of a path cannot be shown; the text is one line for people."""
+    """Raised if the content of a path cannot be shown; the text of the error is one line for people."""
 
 
 @dataclass(slots=True)

@@ -106,7 +106,10 @@ class SolverPoll:
         return True
 
     async def _read_rounds(self, stub: Any) -> None:
-        """Read newer rounds and the last known round; if the solver does not know the latter, it was restarted."""
+        """Read newer rounds and the last known round.
+
+        If the solver does not know the last known round, it was restarted.
+        """
         book, last = self._known.rounds, self._known.rounds.latest
         request = pb.ListRoundsRequest(cluster=self._cluster, after=max(last - 1, 0))
         listed = (await stub.ListRounds(request, timeout=_PATIENCE)).rounds
@@ -117,7 +120,7 @@ class SolverPoll:
                 await stub.ListRounds(pb.ListRoundsRequest(cluster=self._cluster), timeout=_PATIENCE)
             ).rounds
         if book.add(listed):
-            # Pages that show a flow ask again because of this mark, and get the newer flow.
+            # The mark makes pages that show a flow ask again, and get the newer flow.
             self._known.versions.mark("overview", "flow")
 
     @property
@@ -129,9 +132,9 @@ class SolverPoll:
         ) or since >= intervals.FLOW_INTEREST_SECONDS
 
     async def _read_flow(self, stub: Any) -> None:
-        """Read the flow of a newer round if there may be one.
+        """Read the flow of a newer round if the solver may have one.
 
-        The flow is also read regularly, so that the solver keeps flows.
+        The flow is also read regularly, because the solver keeps flows only while somebody asks for them.
         """
         book = self._known.rounds
         if not self.flow_is_old:
@@ -139,7 +142,8 @@ class SolverPoll:
         latest, self._flow_asked = book.latest, time.monotonic()
         request = pb.DescribeFlowRequest(cluster=self._cluster, after=book.latest_flow, with_tasks=True)
         flow = await stub.DescribeFlow(request, timeout=_PATIENCE)
-        self._flow_of = latest  # set only now, so that requests in the meantime wait for the answer
+        # The number is set only now, so that requests in the meantime wait for the answer.
+        self._flow_of = latest
         if flow.round:
             book.put_flow(flow)
             self._known.versions.mark("flow", "overview")
@@ -147,7 +151,7 @@ class SolverPoll:
     async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
         """Return the verdict of each node on a pod; the solver is asked at most every 5 s.
 
-        Raises ``NotExplainedError`` if there are none.
+        Raises ``NotExplainedError`` if the source has no verdicts on the pod.
         """
         async with self._asking:
             at, found = self._kept.get(pod.uid, (-_KEPT_SECONDS, {}))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class NotExplainedError(Exception):
-    """Raised if there are no verdicts on a pod; the text says why."""
+    """Raised if a source has no verdicts on a pod; the text of the error says why."""
 
 
 class Source(Protocol):
@@ -30,5 +30,8 @@ class Source(Protocol):
         ...
 
     async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:
-        """Return the verdict of each node on a pod. Raises ``NotExplainedError`` if there are none."""
+        """Return the verdict of each node on a pod.
+
+        Raises ``NotExplainedError`` if the source has no verdicts on the pod.
+        """
         ...

@@ -30,7 +30,7 @@ def _plain(amount: float) -> str:
 
 
 def in_order(resources: Iterable[str]) -> list[str]:
-    """Return names of resources, the usual ones first."""
+    """Return names of resources, with the usual ones first."""
     first = {"cpu": 0, "memory": 1, "pods": 2}
     return sorted(resources, key=lambda each: (first.get(each, len(first)), each))
 

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from poseidon.ui.page_data import Known
 
 MOST_DEVICES, MOST_USERS = 200, 20
-"""The most devices of a node, and the most claims of a device or pods of a claim, in one answer."""
+"""The most devices of a node that an answer lists, and the most claims of a device or pods of a claim."""
 
 
 def show_node(known: Known, name: str, offset: int, limit: int) -> dict[str, Any] | None:
-    """Return a node as the JSON object that the documents describe, or None if there is no such node."""
+    """Return a node as the JSON object that the documents describe, or None if no node has this name."""
     store = known.store
     entry = store.nodes.get(name)
     if entry is None or entry.facts is None:
         return None
     facts = entry.facts
-    # Together, the requests of all pods may be larger than JSON can hold.
+    # The requests of all pods together may be larger than JSON can hold.
     sums = {name: min(each, MAX_AMOUNT) for name, each in entry.requested.items()}
     requested = {**sums, "pods": len(entry.pods)}
     pods = sorted(store.on_node(entry), key=lambda each: (-each.since, each.name))

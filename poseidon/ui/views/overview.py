@@ -22,7 +22,7 @@ _MOST_RESOURCES = 50
 def show_overview(known: Known) -> dict[str, Any]:
     """Return the overview as the JSON object that the documents describe.
 
-    All its counts are from one moment: that of the last figures, if there are any.
+    All counts of the overview are from one moment: that of the last figures, if figures are read.
     """
     latest = known.history.latest
     shown = set(known.rounds.list_rounds())

@@ -23,7 +23,7 @@ def reason_key(message: str) -> str:
     """Return a scheduler's message without numbers, so that pods with the same cause have the same reason.
 
     "0/9 nodes are available: 5 Insufficient cpu, 4 node(s) had untolerated taint(s) {a: b}." becomes "Insufficient
-    cpu, node(s) had untolerated taint(s) {a: b}". Other messages are their own reasons.
+    cpu, node(s) had untolerated taint(s) {a: b}". All other messages are their own reasons.
     """
     found = _AVAILABLE.match(message)
     if found is None:

@@ -100,7 +100,7 @@ def show_pod(
 ) -> dict[str, Any]:
     """Return a pod as the JSON object that the documents describe.
 
-    ``found`` has the verdict of each node; ``problem`` says why there are no verdicts.
+    ``found`` has the verdict on each node; ``problem`` says why there are no verdicts.
     """
     flow = known.rounds.flow(0)
     group = record.group

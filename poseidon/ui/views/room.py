@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 _MOST = 10
 _LOOKED_AT = 200
 _PAIRED = 60
-"""On nodes with at most so many pods, pairs of pods are tried."""
+"""On nodes with at most this many pods, pairs of pods are tried."""
 
 
 class PodInTheWay(NamedTuple):
     """A pod that runs on a node, or that the last round bound to it.
 
-    ``pod`` is its name, "" if only its class is known.
+    ``pod`` is the pod's name, "" if only its class is known.
     """
 
     pod: str
@@ -113,10 +113,10 @@ def _fewest_on(
 
 
 def fewest(among: Sequence[PodInTheWay], lacking: Mapping[str, int]) -> Sequence[PodInTheWay]:
-    """Return the fewest pods that together take the lacking amounts; of equally many, the least important ones.
+    """Return the fewest pods that together take the lacking amounts; of equally small sets, the least important pods.
 
-    If all pods together take less, the result is empty. If the result is one or two pods, no fewer pods are enough.
-    If it is more, none of them can be left out.
+    If all pods together take less, the result is empty. If the result is one or two pods, no fewer pods would be
+    enough. If the result has three or more pods, none of them can be left out.
     """
 
     def are_enough(those: Sequence[PodInTheWay]) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from poseidon.offline.cluster import OfflineCluster
 
 _NAMED = 3
-"""How many of the objects that are left out are named; the others are only counted."""
+"""How many of the objects that are left out are named; all further ones are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class ClusterInput:
     config: str = ""
     """File with the scheduler's configuration."""
     configz: tuple[str, ...] = ()
-    """Addresses at which programs show their configuration; without a file, the first one that answers counts."""
+    """Addresses at which programs show their configuration; without a file, the first program that answers counts."""
     now: float | None = None
     """The time of the input, in seconds since the epoch; None for the time when it is read."""
     suspended: bool = False
@@ -81,7 +81,7 @@ def _read_live(given: ClusterInput) -> ReadInput:
 
 
 def _describe_left_out(lines: tuple[str, ...]) -> Iterator[str]:
-    """Yield a sentence about objects that are left out or used only in part; yield nothing if there are none."""
+    """Yield a sentence about objects that are left out or used only in part; yield nothing if all are used."""
     if lines:
         more = f"; and {len(lines) - _NAMED} more" if len(lines) > _NAMED else ""
         yield f"Objects left out or used only in part: {'; '.join(lines[:_NAMED])}{more}."
@@ -101,9 +101,9 @@ async def _ask(given: ClusterInput) -> tuple[Manifests, BridgeConfiguration, boo
 
 
 async def _find_configuration(given: ClusterInput) -> tuple[BridgeConfiguration, bool]:
-    """Return the configuration of the file, or else of the first program that serves its own, or else the defaults.
+    """Return the file's configuration, or else that of the first program that serves one, or else the defaults.
 
-    The second value says whether it is not the default configuration.
+    The second returned value says whether the configuration is not the default one.
     """
     from poseidon.ui.program_pages import read_page
 

@@ -113,7 +113,7 @@ class Worker:
 
 
 def _run_jobs_until_closed(connection: Connection) -> None:
-    """Do the jobs that arrive by ``connection`` until the other process has ended."""
+    """Do the jobs that arrive by ``connection`` until the process that sends them has ended."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.SIG_IGN)
     with suppress(OSError):

@@ -34,7 +34,7 @@ class DeviceHints:
 
     by_type: Mapping[str, Mapping[str, Any]]
     joint: tuple[str, ...]
-    """Types allocated together: devices of the first type are chosen first, the others near them."""
+    """Types allocated together: devices of the first type are chosen first, devices of the other types near them."""
     requires_same_switches: bool
     """Whether the other types must be on the PCIe switches of the first type; otherwise this is only preferred."""
 

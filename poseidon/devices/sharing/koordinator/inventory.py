@@ -1,7 +1,7 @@
 """Reads Koordinator's Device objects: the devices of a node become slices, one for each type of devices.
 
-Names of devices and attributes follow ``scheduling.koordinator.sh/v1alpha1``. The memory of a GPU is a capacity in
-bytes and one in percent, as Koordinator counts both.
+Names of devices and attributes follow ``scheduling.koordinator.sh/v1alpha1``. The memory of a GPU is both a capacity
+in bytes and a capacity in percent, as Koordinator counts both.
 """
 
 from __future__ import annotations

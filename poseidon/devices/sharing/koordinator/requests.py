@@ -200,7 +200,8 @@ def _convert(amounts: Mapping[str, int], size: int) -> dict[str, int] | None:
 def _list_others(wanted: _Wanted, near: int, hints: DeviceHints) -> list[Json]:
     """Return the alternatives of a request for a type other than GPUs.
 
-    ``near``: number of devices of the type whose PCIe switches these should share; 0 if they need not share any.
+    ``near``: number of devices of the type whose PCIe switches these devices should share; 0 if they need not share
+    any.
     """
     counts = range(wanted.count, max(wanted.count, near) + 1) if near else ()
     options = [

@@ -76,8 +76,8 @@ class PresentPods:
             for pod in self._iter_marked(namespace, each.marks):
                 found[pod.place] = pod
             for pod in self._by_key.get((namespace, each.hash_label), ()) if each.hash_label else ():
-                # The ReplicaSet is not in the input. A ReplicaSet's name consists of its owner's name and the
-                # template's hash.
+                # The Deployment's ReplicaSet is not in the input. A ReplicaSet's name consists of its owner's name
+                # and the template's hash.
                 made_by = pod.owners[0][1] if pod.owners else ""
                 if made_by == f"{owner[1]}-{pod.labels[each.hash_label]}":
                     found[pod.place] = pod

@@ -110,7 +110,7 @@ def machines_detail(
 
 
 def _number(name: str, letter: str, count: int) -> int | None:
-    """Return the number in the name of a node of the picture, or None if there is no such node."""
+    """Return the number in the name of a node of the diagram, or None if the diagram has no node with this name."""
     digits = name.removeprefix(letter)
     if digits == name or not digits.isascii() or not digits.isdecimal() or len(digits) > 9:
         return None

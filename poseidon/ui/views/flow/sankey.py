@@ -67,7 +67,7 @@ def draw_sankey(
 ) -> dict[str, Any]:
     """Return the diagram as the JSON object that the documents describe.
 
-    At most ``classes`` classes and ``groups`` groups are shown; the others are summed up.
+    At most ``classes`` classes and ``groups`` groups are shown one by one; all further ones are summed up.
     """
     drawn = _Drawing(flow, group_flow(flow, label_of), group_by, classes, groups)
     links, nodes = drawn.links(), drawn.nodes()
@@ -168,7 +168,7 @@ class _Drawing:
     def nodes(self) -> list[dict[str, Any]]:
         """Return the linked nodes of the diagram, layer by layer.
 
-        The sum of the other nodes comes last in its layer.
+        The sum of the remaining nodes comes last in its layer.
         """
         flow = self._flow
         found = [

@@ -26,7 +26,7 @@ MOST_TREES = 200
 MOST_GROUPS = 2000
 """The most groups in one answer, for all trees together and for one tree."""
 MOST_DOMAINS = 10
-"""The most values of one label that are named."""
+"""The most values of a label that an answer names."""
 
 
 @dataclass(slots=True)
@@ -44,7 +44,10 @@ class _Tally:
 
 
 def list_trees(known: Known, members: Members) -> list[dict[str, Any]]:
-    """Return the trees of groups, waiting trees first; if there are too many, the last trees lack their groups."""
+    """Return the trees of groups, waiting trees first.
+
+    If too many groups would be returned, the last trees come without their groups.
+    """
     found = [
         (member, pods, demand)
         for member, pods in members.items()
@@ -97,7 +100,7 @@ def _tree(known: Known, member: Membership, pods: list[PodEntry], demand: Demand
     whole: dict[str, bool] = {}
     rows = {
         name: _group(known, tallies[name], whole, done[name])
-        for name in reversed(tallies)  # groups below a group come before it
+        for name in reversed(tallies)  # Groups below a group come before it.
     }
     root = demand.nodes[0].name
     return {
