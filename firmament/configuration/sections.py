@@ -49,8 +49,8 @@ def default_spread(section: PodTopologySpreadSection) -> tuple[SpreadConstraint,
 class FairShareSection(Section):
     """Says how an overloaded cluster is divided between namespaces.
 
-    ``enabled`` (false): whether fair shares are used. ``weights``: by namespace. ``default_weight`` (1): for all
-    other namespaces.
+    ``enabled`` (false): whether fair shares are used. ``weights``: by namespace. ``default_weight`` (1): the weight of
+    all other namespaces.
     """
 
     enabled: StrictBool = False

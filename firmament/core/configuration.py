@@ -113,7 +113,7 @@ class CoreConfiguration:
     scarce: WeightedModel | None = None
     """The model that charges tasks on machines with scarce resources that they do not request.
 
-    None if there is no such model.
+    None if no model charges for scarce resources.
     """
     limits: SizeLimits = field(default_factory=SizeLimits)
     """Limits on the size of the cluster."""

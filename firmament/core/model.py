@@ -384,8 +384,9 @@ class Job:
     least_room: tuple[tuple[str, int], ...] = ()
     """Amounts by resource: no task of the job is placed while all machines together have less left."""
     groups: tuple[JobGroup, ...] = ()
-    """The job's tree of groups, parents first; () if it has none. ``min_members`` then counts tasks of all groups:
-    the least number that makes the tree complete, or more.
+    """The job's tree of groups, parents first; () if it has none.
+
+    With groups, ``min_members`` counts tasks of all groups: the least number that makes the tree complete, or more.
     """
 
     @property

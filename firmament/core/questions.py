@@ -56,7 +56,8 @@ class ClusterQuestions:
     def snapshot_of_running(self, uids: Sequence[str], *, stay: bool = False) -> RunningSnapshot | None:
         """Return the problem of placing bound tasks again, all at once; None if none is bound to a known machine.
 
-        ``uids``: tasks of one profile. ``stay``: the problem of placing further tasks like them.
+        ``uids``: tasks of one profile. ``stay``: whether to return the problem of placing further tasks like the
+        running ones.
         """
         known = [uid for uid in uids if uid in self._cluster.tasks.row_of]
         if not known:

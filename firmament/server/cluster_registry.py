@@ -10,7 +10,7 @@ from firmament.server.cluster import ServedCluster
 IDLE_CLUSTERS = 16
 """How many clusters without a session are kept for questions.
 
-If there are more, the longest unused ones are dropped.
+If more clusters have no session, those unused for longest are dropped.
 """
 
 

@@ -37,7 +37,7 @@ _SAMPLE_SECONDS = 10.0
 class TargetError(Exception):
     """The solver cannot be reached, or has ended the session.
 
-    The text of the error says in one line which of the two happened.
+    The text of the error says in one line whether the solver cannot be reached or has ended the session.
     """
 
 

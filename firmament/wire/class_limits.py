@@ -19,7 +19,8 @@ OF_NO_USE_BEYOND = ("images", "containers", "limits")
 class ClassLimit(NamedTuple):
     """A limit on what a class states.
 
-    ``what`` names it in messages, ``most`` is the largest number allowed, and ``count`` counts.
+    ``what`` names the limited things in messages, ``most`` is the largest number allowed, and ``count`` counts the
+    things in a class.
     """
 
     what: str

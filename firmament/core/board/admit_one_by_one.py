@@ -20,7 +20,7 @@ from firmament.core.ranks import rank
 def replay(board: Board, proposed: Assignments) -> Assignments:
     """Book the proposed tasks that fit and that rules allow, and return them in a valid order.
 
-    The function also counts the pairs of these tasks.
+    The function also counts the pairs of the booked tasks.
     """
     bound: Bool = np.isin(proposed.cls, np.array(sorted(board.rules.rules.of), dtype=np.int64))
     priority = board.residual.problem.priority
@@ -82,7 +82,7 @@ def _turns(cls: Int64) -> Int64:
 def _one_by_one(board: Board, units: Assignments) -> Assignments:
     """Try single tasks in order, until a whole pass over the rest admits none.
 
-    Book what the admitted ones use, and their rules.
+    The function books what the admitted tasks use, and their rules.
 
     Limits of pairs do not count, as the tasks have been planned within them.
     """

@@ -155,7 +155,7 @@ def _decide(snapshot: Snapshot, placed: Assignments) -> DecidedPlacements:
 
 
 def _choose(texts: Sequence[str], which: Int64) -> list[str]:
-    """Return the texts at these indices.
+    """Return the texts whose indices are given.
 
     The function copies the texts into an array first, since reading scattered texts one by one waits for memory.
     """
@@ -167,7 +167,7 @@ def in_delta_order(problem: PlacementProblem, placed: Assignments) -> Assignment
     """Return the assignments in the order in which the tasks of each class are given to them.
 
     The order of deltas is by class, then by machine (in the order of the tree if there is one). With rules between
-    tasks, or with ledgers, it is the order in which the assignments were decided.
+    tasks, or with ledgers, the order is that in which the assignments were decided.
     """
     if problem.rules.of or problem.irrevocable:
         return placed

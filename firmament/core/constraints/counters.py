@@ -103,7 +103,7 @@ class RuleState:
     def find_allowed(self, cls: int, at: Int64 | None = None) -> Bool | None:
         """Return which machines may take one more task of the class: bool[M], or bool[A] for the machines ``at``.
 
-        None if all may.
+        None if all machines may take it.
         """
         rules = self.rules.rules(cls)
         refused = [each for spreading in rules.spreadings for _, each in self._uneven(spreading, at)]

@@ -102,7 +102,7 @@ class QuotaOrder:
     def go_on(self, room: RemainingQuota) -> QuotaOrder:
         """Return an order for the quotas ``room``: this order, updated, if the tree of quotas is the same.
 
-        Otherwise a new one.
+        If the tree of quotas is another one, a new order is returned.
         """
         if room.terms.tree is not self._room.terms.tree:
             return QuotaOrder(room)
@@ -139,7 +139,7 @@ class QuotaOrder:
     def _stand_alone(self, draw: int, kind: int, count: int) -> QuotaStanding | None:
         """Return the standing of tasks of one draw.
 
-        None if their flavors are not chosen yet, or if the queue uses fair shares.
+        The result is None if the tasks' flavors are not chosen yet, or if the queue uses fair shares.
         """
         terms, use = self._room.terms, self._room.use
         wanted = terms.draws[draw]

@@ -100,17 +100,25 @@ class QuotaTerms:
     rounds that were saved before ``evicts_first`` existed: tasks then evict only if they fit in no flavor.
     """
     evicts_before_borrowing: tuple[bool, ...] = ()
-    """For each quota, whether its tasks prefer evicting others in one flavor to borrowing more in another. Empty in
-    older saved rounds: they do not."""
+    """For each quota, whether its tasks prefer evicting others in one flavor to borrowing more in another.
+
+    Empty in rounds saved by older releases: no quota's tasks prefer that.
+    """
     same_flavor: tuple[bool, ...] = ()
-    """For each quota, whether all tasks of one class in a gang take the same flavor. Empty in older saved rounds:
-    they need not."""
+    """For each quota, whether all tasks of one class in a gang take the same flavor.
+
+    Empty in rounds saved by older releases: tasks need not take the same flavor.
+    """
     within_quota: tuple[bool, ...] = ()
-    """For each quota, whether a task evicts nobody if no quota below the root is large enough for it. Empty in older
-    saved rounds: it may evict."""
+    """For each quota, whether a task evicts nobody if no quota below the root is large enough for it.
+
+    Empty in rounds saved by older releases: tasks of all quotas may evict.
+    """
     keeps_borrowed: tuple[bool, ...] = ()
-    """For each quota, whether tasks of other queues may not evict its tasks for quota. Empty in older saved rounds:
-    they may."""
+    """For each quota, whether tasks of other queues may not evict its tasks for quota.
+
+    Empty in rounds saved by older releases: tasks of other queues may evict.
+    """
 
     def find_nodes(self, shapes: Int64) -> Int64:
         """Return the quota that tasks of each of ``shapes`` use: int64[A]; -1 for none."""

@@ -241,7 +241,7 @@ class TreeUse:
     def get_own_left(self, node: int, column: int) -> int:
         """Return how much a quota has left of the amounts that it and those below it bring in.
 
-        Negative if it borrows.
+        The result is negative if the quota borrows.
         """
         return self.tree.subtree.item(node, column) - self.used.item(node, column)
 

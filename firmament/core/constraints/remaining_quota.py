@@ -44,8 +44,10 @@ class RemainingQuota:
     most: dict[int, int] = field(init=False)
     """The most tasks of a draw that may still come, if something besides the quotas limits them."""
     known_units: dict[int, dict[int, Int64]] = field(init=False)
-    """Cached results of `units_by_kind`, by root of a tree and by draw. A booking replaces the results for its tree
-    by none. Copies share the results that they have not replaced.
+    """Cached results of `units_by_kind`, by root of a tree and by draw.
+
+    A booking drops the cached results for the tree of quotas in which it books. Copies share the results that they
+    have not replaced.
     """
     known_amounts: dict[tuple[int, int], PlainAmounts | None] = field(init=False)
     """Cached results of `list_plain_amounts`, by draw and kind; copies share them."""

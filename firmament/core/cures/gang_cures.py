@@ -1,6 +1,6 @@
 """Finds cures for all waiting tasks of a gang or class: smaller requests, wider rules, more machines, fewer tasks.
 
-Rounds try each change with all of these tasks at once.
+Rounds try each change with all waiting tasks of the gang at once.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ class _CureSearch:
     def _by_causes(self) -> dict[tuple[Cause, ...], list[str]]:
         """Return machines grouped by the causes for which they refuse the task.
 
-        All that lack only resources have one key.
+        All machines that lack only resources have one key.
         """
         found: dict[tuple[Cause, ...], list[str]] = {}
         for machine, causes in self._refusals.items():

@@ -22,7 +22,7 @@ from firmament.core.state.cluster import Cluster
 NAMED = 2
 """Most tasks that a message names, all in the namespace of the reader.
 
-Of all further tasks, it gives only the number.
+The message gives only the number of all further tasks.
 """
 
 _MACHINES = 4
@@ -76,7 +76,7 @@ class Contention:
     def find_lost_place(self, index: int) -> LostPlace | None:
         """Return the place that a class lost to the fewest tasks.
 
-        Its ``takers`` are empty if those tasks are gone or unknown.
+        The result's ``takers`` are empty if the tasks that took the place are gone or unknown.
 
         The result is None if no machine could take the class, or some machine still can.
         """

@@ -3,7 +3,7 @@
 A small network is solved with all its arcs. A larger network starts with a few promising arcs (columns). Column
 generation then computes the reduced costs of the arcs that were left out, and adds those that would lower the cost,
 until none would. After the first solve, ``primal_dual_repair`` repairs the flow in place if few arcs contradict the
-node prices. If many arcs contradict them, the solver solves the wider network anew.
+node prices. If many arcs contradict the flow's prices, the solver solves the wider network anew.
 """
 
 from __future__ import annotations

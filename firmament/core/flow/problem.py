@@ -67,7 +67,8 @@ class PlacementProblem:
     """Quotas that tasks draw on, whatever machine they are on; None if there are no quotas."""
     ledgers: tuple[Ledger, ...] = ()
     """Shared capacity that no joint row can express, by rows of ``model_shape``.
-    Placing works on copies of these objects.
+
+    Placing works on copies of the ledgers.
     """
     rooms_after_eviction: tuple[RoomAfterEviction | None, ...] = ()
     """For each ledger, whether evictions free capacity in it, by shapes of this problem; None if they cannot."""

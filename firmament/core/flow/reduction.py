@@ -274,7 +274,7 @@ def restrict(
 ) -> Residual:
     """Return a copy of ``residual`` on some machines (rows, int64[G]), for some ``shapes`` (int64[S']) or all.
 
-    ``changes``: changes to its problem, which keeps only what a network contains.
+    ``changes``: fields to change in its problem; the problem keeps only what a network contains.
     """
     problem = residual.problem
     derived = problem.derive(

@@ -96,7 +96,8 @@ class ContinuationTuning:
     """Difference in temperatures beyond which the better of two offers gets everything, as e**-50 is negligible."""
     misleading: float = 0.8
     """Share of all tasks by which places and tasks of classes may differ at the earlier prices.
-    Above it, the earlier prices mislead, and starting from scratch is faster.
+
+    If they differ by more, the earlier prices mislead, and starting from scratch is faster.
     """
 
 
@@ -121,7 +122,7 @@ class PriceTuning:
     enough: float = 0.98
     """Prices are sharp if machines take at least this share of the tasks at these prices.
 
-    Otherwise the prices are wrong, or machines are full.
+    If machines take fewer tasks, the prices are wrong, or machines are full.
     """
     large: int = 20_000
     """From this many tasks on, prices are sharpened further.
@@ -210,7 +211,7 @@ class RepairTuning:
     looks_ahead_after: int = 8
     """After this many rounds, the repair is given up if, at its speed so far, it would take more than ``rounds``.
 
-    If it is never given up: 1.13 at 100,000 machines.
+    If the repair is never given up: 1.13 at 100,000 machines.
     """
     attempts: int = 4
     """How often the repair starts.

@@ -25,7 +25,7 @@ from firmament.core.placement.subclasses import ClassPart
 MOST_SINGLE = 2_000
 """Up to this number of tasks, borrowing tasks get quota one by one.
 
-If there are more tasks, several get quota at a time.
+If more borrowing tasks wait, several get quota at a time.
 """
 
 
@@ -33,7 +33,7 @@ If there are more tasks, several get quota at a time.
 class _Cell:
     """Kinds of machines that the same flavors of a class cover.
 
-    ``room``: how many more tasks of the class fit on them.
+    ``room``: how many more tasks of the class fit on these machines.
     """
 
     kinds: Int64

@@ -2,7 +2,7 @@
 
 Among tasks that are placed together, `quota_parts` gives out quota in order. Between one group of tasks and the next,
 this module remembers closed queues: a strict queue is closed as soon as one of its tasks or gangs has found no place.
-All tasks of the queue that come later then wait.
+Once a queue is closed, all its later tasks wait.
 """
 
 from __future__ import annotations

@@ -118,8 +118,8 @@ def most_per_machine(state: RuleState, cls: int, tasks: int, machines: int, *, f
     """Return how many tasks of a class one machine should get at most in a wave, 0 for no limit.
 
     The limit is one task if tasks of the class exclude each other. If they spread over single machines, the limit is
-    what an even distribution needs, plus what the rule allows. If they only prefer to spread, the first wave has the
-    limit of an even distribution.
+    what an even distribution needs, plus what the rule allows. If the tasks of a class only prefer to spread, the
+    first wave has the limit of an even distribution.
     """
     rules, counters = state.rules.rules(cls), state.rules.counters
     if rules.excludes_itself():

@@ -79,7 +79,7 @@ class Bundles:
     def or_better(self, other: Bundles) -> Bundles:
         """Return for each machine the better of this object's bundle and the bundle of ``other``.
 
-        If equal, this object's.
+        If the two bundles are equal, the function takes this object's.
         """
         second = np.zeros(len(self.rows), dtype=np.bool_)
         equal = np.ones(len(self.rows), dtype=np.bool_)

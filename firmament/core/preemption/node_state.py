@@ -139,8 +139,8 @@ class PreemptionState:
     def usable(self, cls: int) -> Bool:
         """Return machines that a class may use by filters, pins and models' limits: bool[M].
 
-        Evictions do not change these limits. Machines that tasks must reach in a certain order, by some ledger, are
-        left out; see ``openable``.
+        Evictions do not change these limits of models. Machines that tasks must reach in a certain order, by some
+        ledger, are left out; see ``openable``.
         """
         problem = self.problem
         shape = int(problem.shape[cls])

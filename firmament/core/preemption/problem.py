@@ -95,7 +95,7 @@ class PreemptionProblem:
     """int64[V], each task's position in the order in which tasks were created, then arrived. Empty without quotas."""
 
     origins: Mapping[int, Mapping[int, Int64]] = field(default_factory=lambda: NO_ORIGINS)
-    """By class, and by a task's position in the class: tasks on machines that must not leave for this task.
+    """By class, and by a task's position in the class: tasks on machines that must not be evicted for that task.
 
     A task must not leave if the evictions through which this task lost its place began with it.
     """

@@ -131,8 +131,8 @@ def _leaves_room(now: PreemptionState, machine: int, guests: list[int], size: In
 def list_decisions(now: PreemptionState) -> tuple[PreemptionDecision, ...]:
     """Return the decisions of preemption, one for each task that gets a place.
 
-    All tasks that get a place on a machine wait for all victims on the machine. The victims count as evicted for the
-    first of these tasks.
+    All tasks that get a place on a machine wait for all victims on the machine. If several tasks get places on the
+    machine, the victims count as evicted for the first of them.
     """
     preemption = now.preemption
     budget_left = preemption.allowed.copy()

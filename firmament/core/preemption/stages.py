@@ -1,7 +1,7 @@
 """Places tasks of one priority by evicting less important tasks, in passes, until nothing changes.
 
 1. *Filling*: some tasks fit once tasks have left that leave anyway or were chosen as victims before. No more victims
-   are chosen for these tasks.
+   are chosen for tasks placed in this way.
 2. *A network*: each arc from a class to a machine stands for a bundle (set of victims there), and each pass evicts at
    most one bundle per machine. The network first contains bundles that every disruption budget allows; when these
    place no more tasks, all other bundles as well.

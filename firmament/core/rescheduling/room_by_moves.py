@@ -36,8 +36,8 @@ def find_room_by_moves(
 ) -> RoomByMoves | None:
     """Return how a task (one uid) gets a place with the fewest moves found, or None.
 
-    ``machines``: machines that lack nothing but resources for the task. On each of them, a few tasks are chosen that
-    free the lacking amounts. At most ``tries`` tries are made, the fewest moves first.
+    ``machines``: machines that lack nothing but resources for the task. On each machine considered, a few tasks are
+    chosen that free the lacking amounts. At most ``tries`` tries are made, the fewest moves first.
     """
     wanted = trials.requests_of(task.task_class)
     nearest = sorted(machines, key=lambda name: _share(_lacking(trials, wanted, name), wanted))[:_LOOKED_AT]

@@ -194,7 +194,7 @@ def _add_term(compilation: Compilation, standing: StandingTerms, term: HeldTerm,
 def _add_standing_terms(compilation: Compilation, standing: StandingTerms) -> None:
     """Add what the terms in ``standing`` imply for the waiting classes.
 
-    The classes that state these terms do not wait.
+    No class that states a term in ``standing`` waits itself.
     """
     for row, number in standing.exclusions(compilation.counters):
         compilation.exclude(row, number, Reason.KEPT_OFF, by_others=True)

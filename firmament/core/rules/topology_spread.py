@@ -81,7 +81,7 @@ class TopologySpread(PodRule):
 def _get_counter(
     compilation: Compilation, content: TaskClass, rule: SpreadRule, together: list[SpreadRule]
 ) -> tuple[int, Domains]:
-    """Return the number of a constraint's counter, and the domains by its key.
+    """Return the number of a constraint's counter, and the domains by the constraint's key.
 
     ``together``: only machines that have the keys of all these constraints count.
     """

@@ -41,7 +41,7 @@ def list_awaited(content: TaskClass) -> list[TaskSelector]:
 def list_kept_off(content: TaskClass) -> list[TaskSelector]:
     """Return selectors of the tasks that a class keeps off machines.
 
-    When its tasks leave, the selected tasks may be placed.
+    When tasks of the class leave, the selected tasks may be placed.
     """
     return [own_selector(each, content) for rule in registry.POD_RULES for each in rule.keeps_off(content)]
 

@@ -50,8 +50,8 @@ class Charges:
 class Generation:
     """The cached rows of one round.
 
-    ``row_of[shape]``: the shape's row in the arrays. ``mark``: the change mark when they were computed. ``answers``:
-    one per model, None if it is not cached.
+    ``row_of[shape]``: the shape's row in the arrays. ``mark``: the change mark of the machines when the rows were
+    computed. ``answers``: one per model, None if it is not cached.
     """
 
     mark: int

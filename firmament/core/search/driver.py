@@ -41,7 +41,7 @@ class SearchFigures:
     tried: int = 0
     """Number of changes that were evaluated."""
     accepted: int = 0
-    """Number of these changes that were carried out."""
+    """Number of the evaluated changes that were carried out."""
     unsupported: dict[Unsupported, int] = field(default_factory=dict)
     """Number of tasks that the move could not consider, by the reason why."""
 

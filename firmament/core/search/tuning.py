@@ -101,7 +101,7 @@ class ApplicationTuning:
     all_machines: int = 256
     """On clusters of at most this many machines, the search tries all machines.
 
-    On larger clusters, it tries some, see ``per_domain``.
+    On larger clusters, the search tries some machines of each domain, see ``per_domain``.
     """
     per_domain: int = 6
     """On larger clusters, this many of a domain's cheapest machines are tried, and those that the application uses."""

@@ -25,8 +25,8 @@ from firmament.core.selectors.labels import HOSTNAME, NAME_FIELD, list_named_val
 class ClassRow:
     """One class of the table: its content, the row of its shape, and its pins.
 
-    ``pins``: names of the machines to which it is confined. ``hosts``: values of the label `HOSTNAME`, one of which
-    its machine must have because a volume is there. None: the class may use any machine.
+    ``pins``: names of the machines to which the class is confined. ``hosts``: values of the label `HOSTNAME`, one of
+    which its machine must have because a volume is there. None: the class may use any machine.
     """
 
     content: TaskClass
@@ -163,7 +163,10 @@ class ClassTable:
         return self._row_of_number.keys()
 
     def row(self, number: int) -> int:
-        """Return the row of a number; raise ``InvalidEventError`` if it is not defined."""
+        """Return the row of the class for which a number stands.
+
+        Raise ``InvalidEventError`` if the number is not defined.
+        """
         row = self._row_of_number.get(number)
         if row is None:
             raise InvalidEventError(f"task class {number} is not defined; define a class before its tasks")

@@ -302,7 +302,8 @@ def leave_former(cluster: Cluster, lifted: Lifted) -> None:
 def lift_running(cluster: Cluster, rows: Int64) -> Int64:
     """Let bound tasks (int64[N] rows) on known machines count as waiting tasks that use no capacity.
 
-    Return int64[N]: their machines (rows). If devices may move, the lifted tasks use no devices either.
+    The function returns the machines of these tasks: int64[N], rows. If devices may move, the lifted tasks use no
+    devices either.
 
     The caller answers one question about the lifted tasks, and then calls ``set_back`` before it does anything else.
     """

@@ -34,8 +34,9 @@ class Batch:
 class Questions:
     """Questions about one level: question q asks how to divide ``shares[q]`` pods over the children of ``units[q]``.
 
-    The children are on this level. ``units`` and ``shares``: int64[Q], sorted by both, without repetition. The best
-    profile (counts of the children) of a question is in ``batches`` or, by number of the question, in ``others``.
+    The questions are named by the level of the children. ``units`` and ``shares``: int64[Q], sorted by both, without
+    repetition. The best profile (counts of the children) of a question is in ``batches`` or, by number of the
+    question, in ``others``.
     """
 
     units: Int64

@@ -37,9 +37,8 @@ def make_audit(
 ) -> Audit:
     """Audit a cluster; meanwhile, pass lines about the progress to ``note``.
 
-    ``tries``: the most sets of nodes to try to free; ``budget``: the most moves, None for any number; ``move_cost``:
-    points that a move has to save; ``hot``: percentage of use of a hot node, by resource; ``local_data_may_go``:
-    whether pods with data on their node may move.
+    ``tries``: most sets of nodes to try to free; ``budget``: most moves (None: any number); ``move_cost``: points that
+    a move has to save; ``hot``: a hot node's percentages of use; ``local_data_may_go``: pods with local data may move.
     """
     note("looking at the cluster")
     cluster = build_offline_cluster(manifests, configuration, now)
@@ -53,8 +52,7 @@ def make_audit(
     ]
     hottest = sorted(cluster.scheduler.iter_hot(hot), key=lambda each: (-each[2], natural(each[0]), each[1]))
     note("placing pods that wait")
-    # This call also changes ``cluster``: it places pods and removes victims.
-    waiting = schedule_pods(cluster, manifests)
+    waiting = schedule_pods(cluster, manifests)  # also places and removes pods of ``cluster``
     note("looking for cheaper places")
     trials = make_trials(configuration, now, known, cluster.pods, running, waiting, running.stays)
     leaving = {each.pod for each in waiting.preemptions}

@@ -126,7 +126,7 @@ def _most_eager(dearer: Int32, classes: Int64, machines: Int64, most: int) -> li
 
     A class loses the difference in cost to its cheapest machine.
 
-    ``dearer``: int32[M', C'], this difference in cost; at least half of ``UNWANTED`` where a class does not fit. The
+    ``dearer``: int32[M', C'], the difference in cost; at least half of ``UNWANTED`` where a class does not fit. The
     function overwrites ``dearer``.
     """
     every, parts = np.arange(len(machines)), []

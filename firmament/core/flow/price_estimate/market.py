@@ -28,7 +28,7 @@ class CrowdingSteps:
     """What machines charge besides the tasks' own costs, and how many tasks they take: float32[M] each.
 
     A machine takes its first task at the price ``base``, and one more task for each ``growth`` (> 0) by which the
-    price is higher. ``ahead``: number of tasks by which its steps are, on average, ahead of the line (price -
+    price is higher. ``ahead``: number of tasks by which a machine's steps are, on average, ahead of the line (price -
     ``base``) / ``growth``. ``room``: most tasks that the machine takes. ``step``: a typical crowding step, in units
     of cost.
     """
@@ -125,7 +125,7 @@ class MarketDemand:
     def best_offers(self, among: Bool | Int64, worth: Float32) -> Float32:
         """Return the highest offer for a place on each machine, among the shapes ``among``: float32[M].
 
-        ``worth``: the prices of these shapes. Where none of them fits, the offer is far below every price.
+        ``worth``: the prices of the market's shapes. Where no shape fits, the offer is far below every price.
         """
         offer = np.zeros(self.problem.machines, dtype=np.int32)
         net = np.empty_like(offer)

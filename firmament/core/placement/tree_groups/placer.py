@@ -257,8 +257,8 @@ class GroupPlacer:
         """Book and return a proposed placement if all of it fits together; otherwise return a board with what fitted.
 
         If not all of it fits, nothing is booked on the placer's own board. ``sure``: whether each class fits alone; a
-        single class then cannot fail if tasks share nothing but machines. ``certain``: whether all of it is known to
-        fit together.
+        single class then cannot fail if tasks share nothing but machines. ``certain``: whether all proposed tasks are
+        known to fit together.
         """
         before = self.board
         if certain:

@@ -257,5 +257,5 @@ def drop_places(placed: Assignments, given_up: Places) -> Assignments:
 
 
 def _count(places: Places) -> tuple[tuple[int, int], ...]:
-    """Return the classes that have places here, and the number of places of each."""
+    """Return the classes that have places in ``places``, and the number of places of each class."""
     return tuple(sorted(Counter(cls for cls, _ in places).items()))

@@ -77,7 +77,7 @@ def _guess_machines(
 ) -> list[tuple[int, int]] | None:
     """Return class and machine of each task of a unit as if quotas were unlimited.
 
-    The result is None if not all of them fit on machines, even after all candidates have left.
+    The result is None if not all tasks of the unit fit on machines, even after all candidates have left.
     """
     for leaving in ([], add_companions(state, candidates, [])):
         trial = state.copy()

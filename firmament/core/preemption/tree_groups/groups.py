@@ -105,7 +105,7 @@ def _loses_members(now: PreemptionState, cls: int) -> bool:
 def _put_all(state: PreemptionState, placed: Assignments) -> list[tuple[int, int]] | None:
     """Put tasks on machines one after another.
 
-    Return the class and machine of each, or None as soon as one task may not go.
+    The function returns the class and machine of each task, or None as soon as one task may not go to its machine.
     """
     places = []
     for cls, machine, _ in placed.tasks().entries():

@@ -303,8 +303,8 @@ def cheapest_places(
 def least_cost(problem: MoveProblem, prices: Int64, least: Int64, extra_price: int, most_on: Int64) -> int:
     """Return a lower bound of the cost of all tasks, in units, with a price of ``extra_price`` per move.
 
-    The row's price is charged as well. ``prices``: int64[M], any prices of machines; ``least``: int64[R], result of
-    ``least_costs`` at these prices; ``most_on``: int64[M], most tasks per machine.
+    The price of the task's row is charged as well. ``prices``: int64[M], any prices of machines; ``least``: int64[R],
+    result of ``least_costs`` at these prices; ``most_on``: int64[M], most tasks per machine.
     """
     stays = problem.home_cost + prices[problem.home_machine]
     moves = problem.price[problem.home_row] + extra_price + least[problem.home_row]

@@ -1,6 +1,6 @@
 """Finds the gangs that have no place in the order of a StrictFIFO queue: they hold up nobody, and pass whom they like.
 
-Kueue has no such gangs, as a Workload of Kueue is complete, and in one LocalQueue.
+Kueue has no gangs without a place in the order, as a Workload of Kueue is complete, and in one LocalQueue.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def list_level_rules(rules: GroupRules, levels: Sequence[str]) -> tuple[Rule, ..
 def _explain_departures(cluster: Cluster, job_id: str) -> str:
     """Return why a group is refused while members that were asked to leave may stay.
 
-    "" if the group has no such members.
+    The result is "" if the group has no members that were asked to leave.
     """
     asked = len(list_members_asked_to_leave(cluster, job_id))
     if not asked:

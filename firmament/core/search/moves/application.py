@@ -1,9 +1,10 @@
 """Improves whole applications: places their tasks anew, one after another, as long as that lowers the cost.
 
 The largest applications come first. Two kinds of search alternate for each application, while all other tasks stay.
-In the first, every task moves to where it costs least until no move lowers the cost. In a second phase, a part of the
-application is removed and placed in another order; the result is kept if it is cheaper (ruin and recreate, Schrimpf
-et al. 2000). The number of moves limits the search, not time, so that equal rounds have equal results.
+In the first kind of search, every task moves to where it costs least until no move lowers the cost. In a second
+phase, a part of the application is removed and placed in another order; the result is kept if it is cheaper (ruin and
+recreate, Schrimpf et al. 2000). The number of moves limits the search, not time, so that equal rounds have equal
+results.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ class Places:
     """Number of tasks per step of ``growth``."""
 
     def select(self, rows: Int64) -> Places:
-        """Return the places in these rows."""
+        """Return the places in the given rows."""
         columns = ("charge", "growth", "crowd", "room", "near", "domain")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 

@@ -2,9 +2,9 @@
 
 From the roots down, each group takes the tightest domain that may hold it, and the groups in it are placed there, the
 largest first. A group that finds no place is moved before its siblings, and the siblings choose again ("squeaky
-wheel" optimization, Joslin and Clements 1999). After some turns the group above takes its next domain. If that fails,
-the search begins anew in other orders. The number of steps is limited, one for each group that is tried in a domain,
-and equal input gives equal results.
+wheel" optimization, Joslin and Clements 1999). After some turns the group above takes its next domain. If the search
+fails in one order of groups, it begins anew in other orders. The number of steps is limited, one for each group that
+is tried in a domain, and equal input gives equal results.
 """
 
 from __future__ import annotations

@@ -258,7 +258,7 @@ class Pattern:
     def _compile(self, part: _Part, then: int) -> int:
         """Add the instructions for a part of the pattern, after which the text is matched from instruction ``then`` on.
 
-        Return the number of the first one.
+        The function returns the number of the first instruction.
         """
         if isinstance(part, _One | _At):
             return self._add(part, (then,))

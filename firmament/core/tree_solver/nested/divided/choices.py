@@ -52,8 +52,8 @@ class DivisionChoice:
     """One way to divide the members of a group over domains.
 
     ``left``: how many members find no place; ``is_whole``: whether the group then has the members that it needs.
-    ``keeps_rule``: whether the counts are as the rule says. If they are not, only members that have domains already are
-    in the shares.
+    ``keeps_rule``: whether the counts are as the rule says. If the counts break the rule, only members that have
+    domains already are in the shares.
     """
 
     shares: tuple[MemberShare, ...]
