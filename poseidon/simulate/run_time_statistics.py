@@ -8,12 +8,10 @@ samples", 1971). Estimates from few tasks are uncertain. Each simulated future t
 tasks, and spreads the weight of each over the time since the next shorter one (Banks, "Histospline smoothing the
 Bayesian bootstrap", 1988). Tasks that are only similar have less weight, as in the prior of a Dirichlet process
 (Ferguson, "A Bayesian analysis of some nonparametric problems", 1973). The weights of similar tasks are gamma
-variables of that shape, which are exponential variables for a weight of 1. The longest of the known tasks tell how much
-longer than all of them the next task may run (Hill, "A simple general approach to inference about the tail of a
-distribution", 1975): as many as the square root of their number, since run times whose logarithms are normal end
-sooner the longer they have lasted, and the tail of all would be too heavy. Tasks that still run are counted with the
-time that was seen (Beirlant et al., "Estimation of the extreme value index and extreme quantiles under random
-censoring", 2007).
+variables of that shape, which are exponential variables for a weight of 1. The longest of the known tasks tell how
+much longer than all of them the next task may run (Hill, "A simple general approach to inference about the tail of a
+distribution", 1975). Of many tasks these are as many as the square root of their number, since run times whose
+logarithms are normal end sooner the longer they have lasted, and the tail of all would be too heavy.
 """
 
 from __future__ import annotations
@@ -28,10 +26,12 @@ from poseidon.simulate.workloads.columns import Float64, Int64
 
 LONGER = 0.5
 """Weight of a future task that runs longer than all known ones, relative to the mean weight of a known task."""
+LEAST_LONG = 4.0
+"""Number of longest known runs that tell the tail, or half of the known ones, if that is less; of more than the square
+of this number, the square root.
+"""
 TAIL = 0.5
 """Tail index of run times when none is known; it counts as much as one known run time."""
-MOST_TAIL = 8.0
-"""Largest tail index: half of the tasks that are longer than all known ones would last 256 times as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +118,19 @@ class PastRuns:
         tail = self._find_tail(seconds[half], seconds, self.weight[self.ended][order])
         return KnownRuns(np.append(0.0, seconds), np.append(0.0, ended_by), tail)
 
-    def _find_tail(self, least: float, seconds: Float64, counts: Float64) -> float:
+    @staticmethod
+    def _find_tail(least: float, seconds: Float64, counts: Float64) -> float:
         """Return the tail index of run times above ``least`` seconds, or above a longer time if many are known.
 
-        ``seconds``: run times of the tasks that have ended, ascending; ``counts``: the weight of each.
+        ``seconds``: run times of the tasks that have ended, ascending; ``counts``: the weight of each. Tasks that still
+        run do not count: among few that have ended, those of large jobs would make the tail too heavy.
         """
         longer = counts.sum() - np.cumsum(counts)
-        enough = seconds[int(np.flatnonzero(longer <= np.sqrt(counts.sum()))[0])]
+        enough = seconds[int(np.flatnonzero(longer <= max(np.sqrt(counts.sum()), LEAST_LONG))[0])]
         least = max(least, float(enough))
-        beyond = self.age > least
-        seen = np.log(self.age[beyond] / np.maximum(self.entered[beyond], least))
-        ends = float(self.weight[beyond & self.ended].sum())
-        return min((TAIL + float(self.weight[beyond] @ seen)) / (1.0 + ends), MOST_TAIL)
+        beyond = seconds > least
+        known = float(counts[beyond] @ np.log(seconds[beyond] / least))
+        return (TAIL + known) / (1.0 + float(counts[beyond].sum()))
 
     def draw_estimate(self, random: np.random.Generator) -> KnownRuns:
         """Draw the distribution of run times for one simulated future."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from poseidon.simulate.forecast import date_back
 from poseidon.simulate.past_arrivals import MOST_TASKS, PastTask, gather_arrivals
-from poseidon.simulate.run_time_statistics import MOST_TAIL, PastRuns, RunTimes
+from poseidon.simulate.run_time_statistics import PastRuns, RunTimes
 from poseidon.simulate.tasks import TaskColumns
 from poseidon.simulate.workloads.columns import ALONE, Work
 from tests.support.effort import examples
@@ -142,24 +142,16 @@ def test_what_lasts_longer_than_all_many_known_ones_goes_on_as_the_longest_of_th
     assert np.mean(found) == pytest.approx(np.mean(expected), abs=0.3)
 
 
-def test_tasks_that_still_run_make_the_tail_longer_by_the_time_that_was_seen() -> None:
-    """One task has run ten times as long as the longest known; half of the logarithm of that time was seen."""
-    without, whole, half = (
-        PastRuns(
-            np.array([1.0, 10.0, 100.0, age]),
-            np.array([True] * 3 + [False]),
-            np.array([0.0] * 3 + [since]),
-            np.ones(4),
-        )
-        for age, since in ((5.0, 0.0), (1000.0, 0.0), (1000.0, np.sqrt(1e5)))
-    )
-    tails = [each.estimate().tail for each in (without, whole, half)]
-    logarithm = np.log(10.0)
-    assert tails == pytest.approx([(0.5 + each * logarithm) / 2 for each in (1.0, 3.0, 1.5)])
-    endless = PastRuns(
-        np.array([1.0, *[1e9] * 50]), np.array([True, *[False] * 50]), np.zeros(51), np.ones(51)
-    )
-    assert endless.estimate().tail == MOST_TAIL
+def test_tasks_that_still_run_do_not_make_the_tail_heavier() -> None:
+    tails = [make_runs([1.0, 10.0, 100.0], running).estimate().tail for running in ([], [5.0], [1e9])]
+    assert tails == pytest.approx([(0.5 + np.log(10.0)) / 2] * 3)
+
+
+def test_the_longest_known_runs_make_the_tail_as_many_as_the_square_root_of_all() -> None:
+    """Of sixteen runs, the last four are each twice as long as the one before; all others last about a second."""
+    runs = [*(1.0 + 0.01 * place for place in range(11)), 2.0, 4.0, 8.0, 16.0, 32.0]
+    counted = np.log([2.0, 4.0, 8.0, 16.0]).sum()
+    assert make_runs(runs, []).estimate().tail == pytest.approx((0.5 + counted) / 5)
 
 
 @pytest.mark.parametrize("sigma", [0.3, 1.5])
