@@ -57,7 +57,7 @@ def parse_time_limit(value: object) -> float | None:
 class RoundSection(Section):
     """Settings of how rounds run. Durations are seconds, or text such as ``20ms``."""
 
-    batching_window: Duration = 0.02
+    batching_window: Duration = defaults.BATCHING_WINDOW
     """Longest wait for more events once there is work for a round (20 ms)."""
     solve_time_limit: Annotated[
         float | None,
@@ -82,7 +82,7 @@ class RoundSection(Section):
     """Pause after the first failed binding of a task (1 s); at most ``last_backoff``."""
     last_backoff: PositiveDuration = defaults.LAST_BACKOFF
     """Longest pause after failed bindings of a task (60 s)."""
-    refresh_reasons_after: PositiveDuration = 60.0
+    refresh_reasons_after: PositiveDuration = defaults.REFRESH_REASONS_AFTER
     """When machines have changed, the reasons of pending tasks are computed again after this time (60 s)."""
 
     @model_validator(mode="after")

@@ -27,7 +27,7 @@ class ScarceResourceSection(Section):
     ``points`` (15): by how much dearer, 0 to 100; 0: not at all.
     """
 
-    points: Annotated[StrictInt, Field(ge=0, le=100)] = 15
+    points: Annotated[StrictInt, Field(ge=0, le=100)] = defaults.SCARCE_RESOURCE_POINTS
 
     def model(self) -> WeightedModel | None:
         """Return the cost model that charges points for scarce resources; None if it would charge nothing."""
@@ -70,15 +70,15 @@ class LimitSection(Section):
     If a client exceeds a limit, the server refuses it with a message that names the limit; all other clients go on.
     """
 
-    hello_timeout: PositiveDuration = 10.0
+    hello_timeout: PositiveDuration = defaults.HELLO_TIMEOUT
     """Time within which a client must say who it is on a new stream (10 s)."""
-    streams: Streams = 32
+    streams: Streams = defaults.MOST_STREAMS
     """The most open streams of all clusters together (32)."""
-    clusters: Streams = 32
+    clusters: Streams = defaults.MOST_CLUSTERS
     """The most clusters with an open stream (32)."""
-    questions: Streams = 16
+    questions: Streams = defaults.MOST_QUESTIONS
     """The most calls of `Explain`, `ListState`, `ExportNetwork` and `Schedule` at the same time (16)."""
-    message_bytes: Annotated[StrictInt, Field(ge=_MIB, le=1024 * _MIB)] = 32 * _MIB
+    message_bytes: Annotated[StrictInt, Field(ge=_MIB, le=1024 * _MIB)] = defaults.MOST_MESSAGE_BYTES
     """The most bytes of a message (32 MiB); each stream may be transferring one message."""
     tasks: Count = defaults.MOST_TASKS
     """The most tasks per cluster, and the most jobs (2,000,000)."""

@@ -9,10 +9,8 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.ruleset import Attraction, Exclusion, RequiredSpread, RuleSet
+from firmament.core.constraints.topology_spread_skew import find_highest_count
 from firmament.core.reasons import AnyReason, Stage
-
-NO_MINIMUM = 2**31
-"""The minimum over domains if no domain counts: the rule then refuses no task, as in kube-scheduler."""
 
 
 class RuleState:
@@ -64,7 +62,7 @@ class RuleState:
                 return False
         if rules.attraction is not None and not self._attracts(rules.attraction, machine):
             return False
-        return all(self._levels(spreading, machine) for spreading in rules.spreadings) and all(
+        return all(self._allows_skew(spreading, machine) for spreading in rules.spreadings) and all(
             each.allows(cls, machine) for each in self.modelled
         )
 
@@ -81,22 +79,12 @@ class RuleState:
         """Return whether a task may be the first that the affinity attracts, because it matches the affinity itself."""
         return attraction.own and not any(self.totals[number] for number in attraction.counters)
 
-    def _levels(self, spreading: RequiredSpread, machine: int) -> bool:
+    def _allows_skew(self, spreading: RequiredSpread, machine: int) -> bool:
         domain = spreading.key_domain[machine]
         if domain < 0:
             return False
-        count = self.counts[spreading.counter][domain]
-        return bool(count + spreading.own - self.count_in_emptiest_domain(spreading) <= spreading.max_skew)
-
-    def count_in_emptiest_domain(self, spreading: RequiredSpread) -> int:
-        """Return the fewest tasks in any domain that the spread constraint considers.
-
-        The result is 0 if there are fewer domains than the constraint demands.
-        """
-        counted = self.counts[spreading.counter][spreading.counted]
-        if len(counted) < spreading.min_domains:
-            return 0
-        return int(counted.min()) if len(counted) else NO_MINIMUM
+        counts = self.counts[spreading.counter]
+        return bool(counts[domain] <= find_highest_count(spreading, counts))
 
     # --- questions about many machines ---------------------------------------------------------------------------
 
@@ -185,6 +173,6 @@ class RuleState:
     def _uneven(self, spreading: RequiredSpread, at: Int64 | None) -> list[tuple[AnyReason, Bool]]:
         domain = spreading.key_domain if at is None else spreading.key_domain[at]
         lacking = domain < 0
-        limit = spreading.max_skew - spreading.own + self.count_in_emptiest_domain(spreading)
-        full = np.append(self.counts[spreading.counter] > limit, False)[domain]
+        counts = self.counts[spreading.counter]
+        full = np.append(counts > find_highest_count(spreading, counts), False)[domain]
         return [(spreading.lacking, lacking)] * bool(lacking.any()) + [(spreading.reason, full)]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import replace
-from difflib import SequenceMatcher
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.rules.framework.work import count_looks_of_terms
+from firmament.core.rules.label_typos import Label, find_near_label
 from firmament.core.state.machines import MachineTable
 
 WEIGHT = 2
@@ -168,41 +168,13 @@ def _change_to_match(
 
 # --- Misspelled labels: a task asks for a label that no machine has, and some machine has a similar one.
 
-_LEAST_SIMILARITY = 0.7
-"""If two words are at least this similar (ratio of difflib), one counts as a misspelling of the other: memroy and
-memory have 0.83."""
-
-Label = tuple[str, str]
-
-
-def _find_near_label(
-    key: str, value: str, labels: Mapping[str, str], offered: Mapping[str, Collection[str]]
-) -> Label | None:
-    """Return a label of a machine that resembles ``key=value``; None if none does, or some machine has ``key=value``.
-
-    ``labels``: those of the machine. ``offered``: by key, the values of all machines' labels. Two keys also count as
-    similar if they differ only in their prefix.
-    """
-    if key in offered:
-        own = labels.get(key)
-        found = own is not None and value not in offered[key] and _are_similar(own, value)
-        return (key, str(own)) if found else None
-    near = [
-        (name, own)
-        for name, own in labels.items()
-        if _are_similar_keys(name, key) and (own == value or _are_similar(own, value))
-    ]
-    return max(
-        near, key=lambda each: (each[1] == value, _compute_similarity(each[0], key), each), default=None
-    )
-
 
 def _correct_class(
     content: TaskClass, labels: Mapping[str, str], offered: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[TaskClass, str, Label, Label]]:
     """Yield a class with one label corrected, the name of the field with the label, and the label before and after."""
     for index, (key, value) in enumerate(content.node_selector):
-        found = _find_near_label(key, value, labels, offered)
+        found = find_near_label(key, value, labels, offered)
         if found is not None:
             selector = (*content.node_selector[:index], found, *content.node_selector[index + 1 :])
             yield replace(content, node_selector=selector), "nodeSelector", (key, value), found
@@ -220,20 +192,8 @@ def _correct_term(
         if each.operator != "In" or any(value in known for value in each.values):
             continue
         for value in each.values:
-            found = _find_near_label(each.key, value, labels, offered)
+            found = find_near_label(each.key, value, labels, offered)
             if found is not None:
                 requirement = Requirement(found[0], "In", (found[1],))
                 parts = (*term.labels[:index], requirement, *term.labels[index + 1 :])
                 yield replace(term, labels=parts), (each.key, value), found
-
-
-def _are_similar_keys(one: str, other: str) -> bool:
-    return one.rpartition("/")[2] == other.rpartition("/")[2] or _are_similar(one, other)
-
-
-def _are_similar(one: str, other: str) -> bool:
-    return _compute_similarity(one, other) >= _LEAST_SIMILARITY
-
-
-def _compute_similarity(one: str, other: str) -> float:
-    return SequenceMatcher(None, one.lower(), other.lower(), autojunk=False).ratio()

@@ -12,7 +12,7 @@ from firmament.core.rules.framework.limit_rule import LimitRule, PlacedTask
 from firmament.core.rules.registry import LIMIT_RULES, list_limiting, read_fields
 from firmament.core.state.cluster import Cluster
 
-_SETTLING = [rule for rule in LIMIT_RULES if type(rule).hand_out is not LimitRule.hand_out]
+_SETTLING = [rule for rule in LIMIT_RULES if type(rule).allocate is not LimitRule.allocate]
 
 
 def settle_placements(
@@ -28,7 +28,7 @@ def settle_placements(
         concerned = [
             place for place, each in enumerate(placed) if any(stated(cluster.classes.shapes[each.shape]))
         ]
-        settled = rule.hand_out(cluster, [placed[place] for place in concerned]) if concerned else ()
+        settled = rule.allocate(cluster, [placed[place] for place in concerned]) if concerned else ()
         for place, given in zip(concerned, settled, strict=True):
             former = found[place]
             found[place] = None if former is None or given is None else (*former, *given)

@@ -41,7 +41,7 @@ from firmament.core.rules.registry import (
     keep_ledgers,
     limit_amounts,
 )
-from firmament.core.rules.tree_groups.compilation import CalledGangs, compile_groups, sort_by_natural_name
+from firmament.core.rules.tree_groups.compilation import TriedGangs, compile_groups, sort_by_natural_name
 from firmament.core.scoring.arc_costs import collect_heights, compute_charges
 from firmament.core.scoring.kept_rows import Charges
 from firmament.core.scoring.round_assessment import (
@@ -203,7 +203,7 @@ def _problem(
     if configuration.pair_models:
         pairs = compile_pairs(cluster, configuration.pair_models, columns, cls)
     if admitted.jobs and (configuration.group_model is not None or cluster.jobs.has_trees):
-        called = CalledGangs(admitted.jobs, groups.gang, groups.members)
+        called = TriedGangs(admitted.jobs, groups.gang, groups.members)
         topology = compile_groups(cluster, context.trees, configuration.group_model, columns, called)
     if groups.spread.any():
         tasks = groups.counts.sum(axis=1)

@@ -66,7 +66,7 @@ def describe(now: PreemptionState, problem: CoverProblem, victims: Bool) -> Bund
     weight = np.append(preemption.weight, 0)
     total = np.where(victims, weight[problem.slots], 0).sum(axis=1)
     count = victims.sum(axis=1)
-    others = find_also_evicted(now, problem, victims)
+    others = find_companion_evictions(now, problem, victims)
     np.maximum.at(top, others.row, preemption.victim_priority[others.task])
     np.add.at(total, others.row, weight[others.task])
     np.add.at(count, others.row, 1)
@@ -86,7 +86,9 @@ def describe(now: PreemptionState, problem: CoverProblem, victims: Bool) -> Bund
     )
 
 
-def _count_over(now: PreemptionState, problem: CoverProblem, victims: Bool, others: AlsoEvicted) -> Int64:
+def _count_over(
+    now: PreemptionState, problem: CoverProblem, victims: Bool, others: CompanionEvictions
+) -> Int64:
     """Return how many victims of each bundle exceed a budget, as by ``PreemptionState.count_beyond``: int64[R]."""
     rows, budgets = len(problem.rows), len(now.allowed)
     if not budgets:
@@ -238,7 +240,7 @@ def _could_go(now: PreemptionState, problem: CoverProblem, gang: Int64, tied: Bo
 
 
 @dataclass(frozen=True, slots=True)
-class AlsoEvicted:
+class CompanionEvictions:
     """Tasks on other machines that leave with a bundle, because their gang would be incomplete.
 
     ``row``, ``task``: int64[N], index of the bundle, and task.
@@ -248,11 +250,13 @@ class AlsoEvicted:
     task: Int64
 
 
-def find_also_evicted(now: PreemptionState, problem: CoverProblem, victims: Bool) -> AlsoEvicted:
+def find_companion_evictions(
+    now: PreemptionState, problem: CoverProblem, victims: Bool
+) -> CompanionEvictions:
     """Return the tasks on other machines that leave because of ``victims`` (bool[R, J])."""
     none: Int64 = np.empty(0, dtype=np.int64)
     if not len(now.spare):
-        return AlsoEvicted(none, none)
+        return CompanionEvictions(none, none)
     gang = _gang_of(now, problem, victims)
     row, number, count = _pairs_of(gang, gang >= 0)
     if now.gangs.nested:
@@ -266,7 +270,7 @@ def find_also_evicted(now: PreemptionState, problem: CoverProblem, victims: Bool
     place, task = now.gangs.expand(number)
     row = row[place]
     elsewhere = ~now.gone[task] & (now.preemption.machine[task] != problem.rows[row])
-    return AlsoEvicted(row[elsewhere], task[elsewhere])
+    return CompanionEvictions(row[elsewhere], task[elsewhere])
 
 
 def nth_of_its_kind(kind: Int64, turn: Int64 | None = None) -> Int64:

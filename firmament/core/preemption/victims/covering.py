@@ -13,6 +13,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.counters import RuleState
+from firmament.core.constraints.topology_spread_skew import find_highest_count
 from firmament.core.preemption.node_state import PreemptionState
 
 
@@ -190,8 +191,8 @@ def _rule_columns(
         columns.append((number, np.append(state.counts[number], 0)[domain]))
     for spreading in rules.spreadings:
         domain = spreading.key_domain[rows]
-        count = np.append(state.counts[spreading.counter], 0)[domain]
-        excess = count + spreading.own - state.count_in_emptiest_domain(spreading) - spreading.max_skew
+        placed = state.counts[spreading.counter]
+        excess = np.append(placed, 0)[domain] - find_highest_count(spreading, placed)
         columns.append((spreading.counter, excess))
     found = []
     for number, lacking in columns:

@@ -22,7 +22,7 @@ from firmament.core.rules.devices.objects.inventory import Pool, PoolName, Publi
 from firmament.core.rules.devices.objects.quantities import Amount
 from firmament.core.rules.devices.objects.requests import ClaimSpec, Request
 from firmament.core.rules.devices.rule import DeviceMemory, recall_memory
-from firmament.core.rules.devices.usage import GivenAway
+from firmament.core.rules.devices.usage import AllocatedDevices
 from firmament.core.rules.devices.visible_devices import Relevant, SeenDevice, matters
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.machines import MachineTable
@@ -114,9 +114,9 @@ def _describe_kind(device: PublishedDevice, relevant: Relevant) -> object:
 
 
 def show_free(
-    known: KnownDevices, machines: int, given_away: Mapping[tuple[str, str], GivenAway]
+    known: KnownDevices, machines: int, allocated: Mapping[tuple[str, str], AllocatedDevices]
 ) -> DeviceColumns | None:
-    """Return the free shares of the known devices, after ``given_away`` is deducted; None if no device is known."""
+    """Return the free shares of the known devices, after ``allocated`` is deducted; None if no device is known."""
     if not known.pools:
         return None
     kind = np.full(machines, -1, dtype=np.int64)
@@ -128,7 +128,7 @@ def show_free(
         if kind[each.row] not in (-1, each.kind):
             continue
         kind[each.row] = each.kind
-        given = given_away[each.pool[:2]]
+        given = allocated[each.pool[:2]]
         kept = known.free.get(each.pool[:2])
         if kept is None or kept[0] is not given:
             left = tuple(_find_free(device, given) for device in each.devices)
@@ -143,7 +143,7 @@ def show_free(
     return DeviceColumns(kind, free, count)
 
 
-def _find_free(device: PublishedDevice, given: GivenAway) -> float:
+def _find_free(device: PublishedDevice, given: AllocatedDevices) -> float:
     own, shares = given
     if device.name in own:
         return 0.0

@@ -16,7 +16,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.rules.devices.allocation.jointly_served_tasks import ServedState
 from firmament.core.rules.devices.ledger import DeviceLedger
 from firmament.core.rules.devices.objects.quantities import Amount, parse_quantity
-from firmament.core.rules.devices.usage import GivenAway, usage_of
+from firmament.core.rules.devices.usage import AllocatedDevices, usage_of
 from firmament.core.state.device_allocations import HeldDevices, PoolOfDevices
 
 
@@ -89,7 +89,7 @@ class DevicesAfterEviction:
         return True
 
 
-def sum_given(held: HeldDevices, without: Collection[str] = ()) -> GivenAway:
+def sum_given(held: HeldDevices, without: Collection[str] = ()) -> AllocatedDevices:
     """Return what has been allocated of a pool; a share that several holders name counts once.
 
     Devices count as free if only the tasks ``without`` (uids) use them.

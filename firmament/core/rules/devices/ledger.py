@@ -21,14 +21,14 @@ from firmament.core.rules.devices.allocation.jointly_served_tasks import MOST_RO
 from firmament.core.rules.devices.objects.inventory import Pool, PoolName
 from firmament.core.rules.devices.objects.requests import ClaimSpec
 from firmament.core.rules.devices.results import find_device
-from firmament.core.rules.devices.usage import GivenAway, usage_of
+from firmament.core.rules.devices.usage import AllocatedDevices, usage_of
 from firmament.core.rules.devices.visible_devices import View
 
 REASON = "cannot allocate all claims"
 """kube-scheduler's message for nodes whose devices do not serve a pod."""
 ANY = 2**31 - 1
 """The number that stands for "no limit" where tasks have no claims."""
-NOTHING_GIVEN: GivenAway = (frozenset(), {})
+NOTHING_ALLOCATED: AllocatedDevices = (frozenset(), {})
 
 
 class NamedClaim(NamedTuple):
@@ -84,7 +84,7 @@ class DeviceLedger:
     """The states that machines may be in."""
     at: Int64
     """int64[M], the number of each machine's state in ``table``."""
-    given_away: dict[tuple[str, str], GivenAway]
+    allocated: dict[tuple[str, str], AllocatedDevices]
     """By (driver, pool name): what has been allocated of the pools of watched machines."""
     write: Callable[[DeviceLedger], Arrays]
     """A function that returns the content of a ledger as arrays, for saving."""
@@ -297,7 +297,7 @@ class DeviceLedger:
         for pick in (pick for claim in picks for pick in claim if not pick.option.admin):
             pool, device = find_device(view, pick.device, self.pools)
             key = pool.driver, pool.name
-            own, shares = self.given_away.get(key, NOTHING_GIVEN)
+            own, shares = self.allocated.get(key, NOTHING_ALLOCATED)
             if pick.consumption is None:
                 own = {*own, device.name}
             else:
@@ -305,7 +305,7 @@ class DeviceLedger:
                 for name, amount in pick.consumption:
                     held[name] = held.get(name, 0) + amount
                 shares = {**shares, device.name: held}
-            self.given_away[key] = own, shares
+            self.allocated[key] = own, shares
             touched.add(view.places[view.kind.devices[pick.device].pool].pool)
         rows = {machine, *(row for pool in touched for row in self.watchers.get(pool, ()))}
         place_machines(self, sorted(rows))
@@ -317,7 +317,7 @@ class DeviceLedger:
     def copy(self) -> DeviceLedger:
         """Return an independent copy."""
         twin = copy(self)
-        twin.at, twin.pending, twin.given_away = self.at.copy(), dict(self.pending), dict(self.given_away)
+        twin.at, twin.pending, twin.allocated = self.at.copy(), dict(self.pending), dict(self.allocated)
         return twin
 
 
@@ -328,7 +328,7 @@ def place_machines(ledger: DeviceLedger, rows: Sequence[int]) -> None:
         view = ledger.views[row]
         number = known.get(id(view))
         if number is None:
-            use = usage_of(view, ledger.pools, lambda *pool: ledger.given_away.get(pool, NOTHING_GIVEN))
+            use = usage_of(view, ledger.pools, lambda *pool: ledger.allocated.get(pool, NOTHING_ALLOCATED))
             number = known[id(view)] = ledger.table.begin(view.kind, use).number
         ledger.at[row] = number
 

@@ -42,7 +42,7 @@ from firmament.core.rules.devices.objects.inventory import BadDevicesError, read
 from firmament.core.rules.devices.objects.requests import ClaimSpec, DeviceTerms, read_claim, read_class
 from firmament.core.rules.devices.results import write_allocation
 from firmament.core.rules.devices.saving import LedgerSources, restore_ledger, save_ledger
-from firmament.core.rules.devices.usage import GivenAway, usage_of
+from firmament.core.rules.devices.usage import AllocatedDevices, usage_of
 from firmament.core.rules.devices.visible_devices import DeviceInventory, View
 from firmament.core.rules.framework.limit_rule import LimitRule, PlacedTask, RoundDemand
 from firmament.core.state.cluster import Cluster
@@ -62,7 +62,7 @@ class DeviceMemory:
         self.classes: dict[str, DeviceTerms] = {}
         self.class_faults: dict[str, str] = {}
         self.specs: dict[str, ClaimSpec | str] = {}
-        self.given: dict[PoolOfDevices, tuple[int, GivenAway]] = {}
+        self.given: dict[PoolOfDevices, tuple[int, AllocatedDevices]] = {}
         self.held: dict[PoolOfDevices, tuple[int, HeldDevices]] = {}
         self.begun: dict[int, tuple[View, tuple[int, ...], int]] = {}
         self._changes = (-1, -1, -1)
@@ -115,7 +115,7 @@ class DeviceMemory:
             known = self.held[pool] = changed, cluster.devices.list_held(pool)
         return known[1]
 
-    def recall_given(self, cluster: Cluster, pool: PoolOfDevices) -> GivenAway:
+    def recall_given(self, cluster: Cluster, pool: PoolOfDevices) -> AllocatedDevices:
         """Return what has been allocated of a pool; the object is the same until a device is allocated or freed."""
         changed = cluster.devices.changes.get(pool, -1)
         known = self.given.get(pool)
@@ -176,7 +176,7 @@ class DynamicResources(LimitRule):
         """Return the ledger of devices of a saved round."""
         return restore_ledger(arrays, shapes, machines)
 
-    def hand_out(self, cluster: Cluster, placed: Sequence[PlacedTask]) -> list[Any]:
+    def allocate(self, cluster: Cluster, placed: Sequence[PlacedTask]) -> list[Any]:
         """Return the devices allocated to each placed task; None for a task whose claims can no longer be served."""
         return give_devices(cluster, placed)
 
@@ -225,7 +225,7 @@ def make_ledger(
         watched=memory.inventory.watched,
         table=memory.table,
         at=np.zeros(len(views), dtype=np.int64),
-        given_away={},
+        allocated={},
         write=partial(save_ledger, sources),
     )
     _begin(cluster, memory, ledger, without)
@@ -235,10 +235,10 @@ def make_ledger(
 def _begin(cluster: Cluster, memory: DeviceMemory, ledger: DeviceLedger, without: frozenset[str]) -> None:
     """Compute the states of all machines from the devices that are in use now."""
     book = cluster.devices
-    given: dict[PoolOfDevices, GivenAway] = {}
+    given: dict[PoolOfDevices, AllocatedDevices] = {}
     begun = {} if without else memory.begun
 
-    def recall_given(driver: str, pool: str) -> GivenAway:
+    def recall_given(driver: str, pool: str) -> AllocatedDevices:
         key = driver, pool
         if not without:
             return memory.recall_given(cluster, key)
@@ -250,7 +250,7 @@ def _begin(cluster: Cluster, memory: DeviceMemory, ledger: DeviceLedger, without
     for row, view in enumerate(ledger.views):
         if row in ledger.watched:
             for place in view.places:
-                ledger.given_away[place.pool[:2]] = recall_given(*place.pool[:2])
+                ledger.allocated[place.pool[:2]] = recall_given(*place.pool[:2])
             continue
         mark = tuple([changes.get(place.pool[:2], -1) for place in view.places])
         known = begun.get(row)

@@ -25,7 +25,7 @@ from firmament.core.rules.devices.objects.features import NOTHING_OFF, FeaturesO
 from firmament.core.rules.devices.objects.inventory import BadDevicesError
 from firmament.core.rules.devices.objects.quantities import Amount, simplify
 from firmament.core.rules.devices.objects.requests import ClaimSpec, DeviceTerms, read_claim, read_class
-from firmament.core.rules.devices.usage import GivenAway
+from firmament.core.rules.devices.usage import AllocatedDevices
 from firmament.core.rules.devices.visible_devices import DeviceInventory, Place
 
 _CONTENT = "content"
@@ -58,7 +58,7 @@ def save_ledger(sources: LedgerSources, ledger: DeviceLedger) -> Arrays:
         "places": [[[*place.pool, str(place.devices)] for place in view.places] for view in ledger.views],
         "uses": [_describe_use(ledger.table.states[number].use) for number in uses],
         "at": at,
-        "given": [[*pool, *_describe_given(given)] for pool, given in ledger.given_away.items()],
+        "given": [[*pool, *_describe_given(given)] for pool, given in ledger.allocated.items()],
         "pending": {name: np.flatnonzero(rows).tolist() for name, rows in ledger.pending.items()},
     }
     return {_CONTENT: np.frombuffer(json.dumps(content).encode(), dtype=np.uint8)}
@@ -113,7 +113,7 @@ def _restore(content: Mapping[str, Any], machines: int) -> DeviceLedger:
         watched=inventory.watched,
         table=table,
         at=np.array(at, dtype=np.int64),
-        given_away={(driver, pool): _read_given(*given) for driver, pool, *given in content["given"]},
+        allocated={(driver, pool): _read_given(*given) for driver, pool, *given in content["given"]},
         pending={name: _mark(rows, machines) for name, rows in content["pending"].items()},
         write=partial(save_ledger, LedgerSources(classes, texts, off)),
     )
@@ -201,12 +201,12 @@ def _read_use(given: Sequence[Any]) -> ViewUse:
     )
 
 
-def _describe_given(given: GivenAway) -> list[Any]:
+def _describe_given(given: AllocatedDevices) -> list[Any]:
     own, shares = given
     return [sorted(own), {device: _describe_amounts(amounts.items()) for device, amounts in shares.items()}]
 
 
-def _read_given(own: Sequence[str], shares: Mapping[str, Any]) -> GivenAway:
+def _read_given(own: Sequence[str], shares: Mapping[str, Any]) -> AllocatedDevices:
     return frozenset(own), {device: _read_amounts(amounts) for device, amounts in shares.items()}
 
 

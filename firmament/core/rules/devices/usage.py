@@ -9,16 +9,16 @@ from firmament.core.rules.devices.objects.inventory import Pool, PoolName
 from firmament.core.rules.devices.objects.quantities import Amount
 from firmament.core.rules.devices.visible_devices import View, list_bits
 
-GivenAway = tuple[frozenset[str] | set[str], Mapping[str, Mapping[str, Amount]]]
+AllocatedDevices = tuple[frozenset[str] | set[str], Mapping[str, Mapping[str, Amount]]]
 """Names of the devices that a single claim uses; and by name of each shared device, the amounts in use."""
 
 
 def usage_of(
-    view: View, pools: Mapping[PoolName, Pool], given_away: Callable[[str, str], GivenAway]
+    view: View, pools: Mapping[PoolName, Pool], find_allocated: Callable[[str, str], AllocatedDevices]
 ) -> ViewUse:
     """Return which of the devices that one machine sees (its view) are in use.
 
-    ``given_away`` returns what is allocated from a pool, by its driver and name.
+    ``find_allocated`` returns what is allocated from a pool, by its driver and name.
     """
     taken = 0
     shares = []
@@ -29,7 +29,7 @@ def usage_of(
         if pool.incomplete or pool.fault:
             counters += pool.counters
             continue
-        own, shared = given_away(place.pool[0], place.pool[1])
+        own, shared = find_allocated(place.pool[0], place.pool[1])
         left = list(pool.counters)
         numbers = list_bits(place.devices)
         if own or shared:

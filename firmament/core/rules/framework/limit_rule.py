@@ -112,7 +112,7 @@ class LimitRule(ABC):
         """
         raise MalformedArraysError(f"{self.name} keeps no ledger")
 
-    def hand_out(
+    def allocate(
         self,
         cluster: Cluster,  # noqa: ARG002
         placed: Sequence[PlacedTask],

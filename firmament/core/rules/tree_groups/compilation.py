@@ -23,7 +23,7 @@ from firmament.core.tree_solver.tree import Rule, Tree, build_tree
 
 
 @dataclass(frozen=True, slots=True)
-class CalledGangs:
+class TriedGangs:
     """The gangs that a round tries, with their tasks.
 
     ``jobs``: the job of each gang. ``gang``: int64[C], the gang of each class of the problem, -1 for none.
@@ -40,7 +40,7 @@ def compile_groups(
     trees: MachineTrees,
     model: TopologyModel | None,
     columns: MachineColumns,
-    called: CalledGangs,
+    called: TriedGangs,
 ) -> GroupTerms:
     """Return the tree groups among the gangs of a round; `NO_GROUPS` if there are none."""
     ruled = cluster.ruled_gangs
@@ -70,7 +70,7 @@ def compile_groups(
     )
 
 
-def _compile_nested(cluster: Cluster, called: CalledGangs) -> GroupTerms:
+def _compile_nested(cluster: Cluster, called: TriedGangs) -> GroupTerms:
     """Return the gangs of a round that are trees of groups; `NO_GROUPS` if there are none."""
     jobs = {
         number: job
@@ -139,7 +139,7 @@ def sort_by_natural_name(cluster: Cluster, members: Int64) -> Int64:
 
 
 def _build_group(
-    cluster: Cluster, rules: GroupRules, tree: Tree, position: Int64, called: CalledGangs, number: int
+    cluster: Cluster, rules: GroupRules, tree: Tree, position: Int64, called: TriedGangs, number: int
 ) -> TreeGroup:
     job = cluster.jobs.gang(called.jobs[number])
     assert job is not None  # ``called`` holds only jobs that are gangs.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
-    "firmament.core.constraints.counters:NO_MINIMUM": 2_147_483_648,
+    "firmament.core.constraints.topology_spread_skew:NO_MINIMUM": 2_147_483_648,
     "firmament.core.constraints.pod_affinity_score:AFFINITY_WEIGHT": 2,
     "firmament.core.constraints.pod_affinity_score:HARD_AFFINITY_WEIGHT": 1,
     "firmament.core.constraints.quota_flavors:MOST_CHOICES": 64,

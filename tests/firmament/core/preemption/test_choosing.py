@@ -15,7 +15,7 @@ from firmament.core.preemption.problem import LOWEST_WEIGHT, NOBODY
 from firmament.core.preemption.victims.choosing import (
     bundles,
     describe,
-    find_also_evicted,
+    find_companion_evictions,
     list_choices,
     nth_of_its_kind,
     reprieve_order,
@@ -201,13 +201,15 @@ class TestGangs:
     def test_who_leaves_along_is_counted_on_other_machines(self):
         now = self.now(0)
         problem = pose(now, 0)
-        found = find_also_evicted(now, problem, np.array([[True, False]]))
+        found = find_companion_evictions(now, problem, np.array([[True, False]]))
         assert (found.row.tolist(), found.task.tolist()) == ([0], [2])
-        assert find_also_evicted(now, problem, np.array([[False, True]])).task.tolist() == []
+        assert find_companion_evictions(now, problem, np.array([[False, True]])).task.tolist() == []
         spared = self.now(1)
-        assert find_also_evicted(spared, pose(spared, 0), np.array([[True, False]])).task.tolist() == []
+        assert (
+            find_companion_evictions(spared, pose(spared, 0), np.array([[True, False]])).task.tolist() == []
+        )
         now.evict([2])
-        assert find_also_evicted(now, problem, np.array([[True, False]])).task.tolist() == []
+        assert find_companion_evictions(now, problem, np.array([[True, False]])).task.tolist() == []
 
     def test_a_machine_has_a_problem_for_each_gang_that_could_leave_and_one_for_all(self):
         victims = [Victim(0, (1,), rank, gang=gang) for rank, gang in ((1, 0), (2, 1), (3, -1))]

@@ -18,7 +18,7 @@ FIGURES = {
     "firmament.core.rules.model_constraints:find_kinds.without": -1,
     "firmament.core.rules.model_constraints:model_constraints.without": -1,
     "firmament.core.rules.node_affinity:WEIGHT": 2,
-    "firmament.core.rules.node_affinity:_LEAST_SIMILARITY": 0.7,
+    "firmament.core.rules.label_typos:_LEAST_SIMILARITY": 0.7,
     "firmament.core.rules.node_resources:_FEW_RESOURCES": 8,
     "firmament.core.rules.node_resources:_LOOKS_PER_RESOURCE": 3,
     "firmament.core.rules.pod_affinity:_LOOKS_PER_TERM": 8,

@@ -32,8 +32,8 @@ from firmament.core.model import Job, JobGroup
 from firmament.core.reasons import by_limit
 from firmament.core.rules.framework.task_verdict import AskedTask
 from firmament.core.rules.tree_groups.compilation import (
-    CalledGangs,
     MachineTrees,
+    TriedGangs,
     compile_groups,
     list_groups,
     list_level_rules,
@@ -91,7 +91,7 @@ def compiled(
 ) -> GroupTerms:
     """The terms of a round with a class of the problem for each of ``members``, all of the first gang."""
     rows = [ints(*(made.tasks.row_of[uid] for uid in uids)) for uids in members]
-    called = CalledGangs(jobs, np.zeros(len(rows), dtype=np.int64), rows)
+    called = TriedGangs(jobs, np.zeros(len(rows), dtype=np.int64), rows)
     columns: Any = None
     asked: Any = Model() if model is None else model
     return compile_groups(made, MachineTrees(), asked, columns, called)
@@ -142,7 +142,7 @@ def test_gangs_without_rules_or_models_are_no_tree_groups():
     assert compiled(made, ["h-0"], jobs=("h",)) is NO_GROUPS
     rows = [ints(made.tasks.row_of["h-0"])]
     nobody: Any = None
-    called = CalledGangs(("g",), ints(0), rows)
+    called = TriedGangs(("g",), ints(0), rows)
     assert compile_groups(made, MachineTrees(), None, nobody, called) is NO_GROUPS
 
 
@@ -466,7 +466,7 @@ def nested_overtaken(made: Cluster, before: GroupTerms, *machines: int) -> bool:
 def compiled_tree(made: Cluster, *uids: str) -> GroupTerms:
     rows = [ints(*(made.tasks.row_of[uid] for uid in uids))]
     columns: Any = None
-    return compile_groups(made, MachineTrees(), None, columns, CalledGangs(("g",), ints(0), rows))
+    return compile_groups(made, MachineTrees(), None, columns, TriedGangs(("g",), ints(0), rows))
 
 
 @pytest.mark.parametrize(

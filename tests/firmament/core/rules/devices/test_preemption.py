@@ -98,13 +98,13 @@ def test_several_come_to_one_machine_in_one_round():
     core.apply(waiting("t0", "t1", "t2"))
     result = core.run_round()
     assert len(evicted(result)) == 3
-    given_away = [
+    allocated = [
         each
         for delta in result.deltas
         if delta.kind is DeltaKind.PLACE
         for each in list_devices(delta.allocations[0].allocation)
     ]
-    assert len(set(given_away)) == len(given_away) == 3
+    assert len(set(allocated)) == len(allocated) == 3
 
 
 def test_devices_that_do_not_match_free_nobody():

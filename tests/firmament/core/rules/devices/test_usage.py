@@ -23,12 +23,12 @@ def use(pools: Mapping[str, Pool], seen: Mapping[str, int], **allocated: Any) ->
     given = {name: each if isinstance(each, tuple) else (each, {}) for name, each in allocated.items()}
     asked: list[tuple[str, str]] = []
 
-    def given_away(driver: str, pool: str) -> ALLOCATED:
+    def find_allocated(driver: str, pool: str) -> ALLOCATED:
         asked.append((driver, pool))
         return given.get(pool, (set(), {}))
 
     found = usage_of(
-        View(ViewKind((), ()), places), {("d", name, 1): each for name, each in pools.items()}, given_away
+        View(ViewKind((), ()), places), {("d", name, 1): each for name, each in pools.items()}, find_allocated
     )
     assert asked == [("d", name) for name in seen if not pools[name].incomplete and not pools[name].fault]
     return found
