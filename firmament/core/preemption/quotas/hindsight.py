@@ -3,7 +3,8 @@
 Units (tasks or gangs) that lack quota choose their victims one after another, and each unit chooses as few as
 possible at that moment. Victims of a later unit may free so much that an earlier unit needs none. Each unit is
 therefore tried once more as the last one. All other units are placed before it, each with the victims it had; then
-the unit does with fewer victims if it can. Every unit that got places keeps places.
+the unit does with fewer victims if it can. If the others find no places without its victims, the unit evicts those of
+the later units in place of its needless ones. Every unit that got places keeps places.
 
 With fair shares, the order of the units stays as it is: in another order, the shares would choose other victims.
 """
@@ -30,16 +31,20 @@ def spare_needless_victims(reclaim: QuotaReclaim, begin: PreemptionState) -> Non
     for choice in [step.choice for step in reclaim.steps if step.victims][:-1]:
         step = next(step for step in reclaim.steps if step.choice is choice)
         workloads = _list_workloads(reclaim.state, step.victims)
-        if any(_has_quota_with(reclaim.state, workload) for workload in workloads):
-            _come_last(reclaim, begin, step, workloads)
+        needless = [each for each in workloads if _has_quota_with(reclaim.state, each)]
+        if needless and not _come_last(reclaim, begin, step, workloads):
+            for workload in needless:
+                if _evict_for_later(reclaim, begin, step, workload):
+                    break
 
 
 def _come_last(
     reclaim: QuotaReclaim, begin: PreemptionState, step: Reclaimed, workloads: list[list[int]]
-) -> None:
+) -> bool:
     """Repeat all steps with ``step`` as the last one, and with fewer of its victims, grouped as ``workloads``.
 
-    Nothing changes if some unit finds no places in this order, or if all victims of ``step`` are needed.
+    Returns whether some victims stay. Nothing changes if some unit finds no places in this order, or if all victims of
+    ``step`` are needed.
     """
     state, steps = reclaim.state, reclaim.steps
     reclaim.begin_again(begin, ())
@@ -52,6 +57,27 @@ def _come_last(
         reclaim.begin_again(state, steps)
     else:
         reclaim.accept(found)
+    return found is not None
+
+
+def _evict_for_later(
+    reclaim: QuotaReclaim, begin: PreemptionState, step: Reclaimed, needless: list[int]
+) -> bool:
+    """Repeat all steps, but let ``step`` evict the victims of all later ones, and not those that are ``needless``.
+
+    Returns whether all units find places then; nothing changes if they do not.
+    """
+    state, steps = reclaim.state, reclaim.steps
+    place = next(number for number, each in enumerate(steps) if each is step)
+    going = [victim for each in steps[place:] for victim in each.victims if victim not in needless]
+    reclaim.begin_again(begin, ())
+    for number, each in enumerate(steps):
+        again = reclaim.repeat(each, each.victims if number < place else going if number == place else [])
+        if again is None:
+            reclaim.begin_again(state, steps)
+            return False
+        reclaim.accept(again)
+    return True
 
 
 def _find_fewest(reclaim: QuotaReclaim, step: Reclaimed, workloads: list[list[int]]) -> Reclaimed | None:
