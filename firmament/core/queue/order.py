@@ -31,15 +31,6 @@ def sort_by_age(tasks: TaskTable, rows: Int64, *before: Int64) -> Int64:
     return np.lexsort((*tasks.age_keys(rows), *before))
 
 
-def sort_by_importance(tasks: TaskTable, rows: Int64, *before: Int64) -> Int64:
-    """Return the indices that sort tasks (int64[N] rows): the most important first, and the older first among equals.
-
-    ``before``: further keys, as in ``sort_by_age``.
-    """
-    importance = Importance.from_tasks(tasks).rank_waiting(tasks.priority[rows], tasks.group_priority[rows])
-    return sort_by_age(tasks, rows, -importance, *before)
-
-
 def rank_groups(
     cluster: Cluster,
     classes: Int64,
