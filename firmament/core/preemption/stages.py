@@ -24,7 +24,7 @@ from firmament.core.preemption.problem import PreemptionTuning
 from firmament.core.preemption.quotas.undone_evictions import is_room_taken_back
 from firmament.core.preemption.reprieve import consolidate
 from firmament.core.preemption.victims.choosing import bundles, describe, reprieve_order
-from firmament.core.preemption.victims.covering import CoverProblem, pose_cover_problem
+from firmament.core.preemption.victims.covering import CoverProblem, build_cover_problem
 from firmament.solvers.base import Solver, SolverTimeoutError
 
 
@@ -202,7 +202,7 @@ class Stages:
     def _compute(self, cls: int, rows: Int64) -> Bundles:
         parts, chunk = [], self._now.tuning.chunk
         for begin in range(0, max(1, len(rows)), chunk):
-            problem = pose_cover_problem(self._now, cls, rows[begin : begin + chunk], self._blocked)
+            problem = build_cover_problem(self._now, cls, rows[begin : begin + chunk], self._blocked)
             parts.append(bundles(self._now, problem))
         return Bundles.join(parts, self._now.preemption.victims)
 
@@ -224,7 +224,7 @@ class ClosedMachineBundles:
 
     def bundles(self, now: PreemptionState, cls: int, rows: Int64, blocked: Bool) -> Bundles:
         """Return bundles of a class on some of ``rows``, which are machines about which a ledger must be asked."""
-        problem = pose_cover_problem(now, cls, rows, blocked)
+        problem = build_cover_problem(now, cls, rows, blocked)
         lonely = np.append(now.preemption.gang < 0, True) if len(now.spare) else None
         if lonely is not None:
             alone = problem.open & lonely[problem.slots]

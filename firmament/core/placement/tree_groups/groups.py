@@ -60,7 +60,7 @@ class _Round:
         self._means = means
         self._place = place
         everyone = np.ones(problem.classes, dtype=np.bool_)
-        others = pose_rest(Board(problem), Assignments.empty(), everyone)
+        others = build_rest_problem(Board(problem), Assignments.empty(), everyone)
         self._prices, self._pricing = machine_prices(others, means)
         self._rank = _list_priorities(problem, terms)
 
@@ -144,7 +144,7 @@ class _Round:
 
     def _place_others(self, placer: GroupPlacer, placed: Assignments, among: Bool) -> Placed:
         """Place and book the tasks of classes in ``among`` (bool[C]) that belong to no group."""
-        rest = pose_rest(placer.board, placed, among)
+        rest = build_rest_problem(placer.board, placed, among)
         if not rest.counts.any():
             return Placed()
         found = self._place(rest, self._means)
@@ -171,7 +171,7 @@ HIGHEST = 2**40
 """Limit on prices, in hundredths of a point, so that the sum over a group's tasks fits into 64 bits."""
 
 
-def pose_rest(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
+def build_rest_problem(board: Board, placed: Assignments, among: Bool) -> PlacementProblem:
     """Return the problem of the tasks without a group that still wait, of classes in ``among`` (bool[C]).
 
     The free capacity of the problem is what ``board`` has left. ``placed``: the tasks that are booked on ``board``.

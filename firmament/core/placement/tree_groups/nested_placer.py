@@ -26,7 +26,7 @@ class RoomCache:
         self._hints: dict[Hashable, Hints] = {}
         self._linked: dict[Hashable, LinkedGroup] = {}
 
-    def pose(
+    def build_nested_problem(
         self,
         board: Board,
         group: NestedGroup,
@@ -40,12 +40,12 @@ class RoomCache:
         next.
         """
         if not bounds_by_requests(board) or board.residual.problem.pins:
-            return pose(board, group, domains, costs)
+            return build_nested_problem(board, group, domains, costs)
         shape = board.residual.problem.shape[group.part_class].tolist()
         shapes = tuple(dict.fromkeys(shape))
         room = self._room
         if room is None or shapes != self._shapes or not room.is_as_free_as(board.residual.free):
-            posed = pose(board, group, domains, costs)
+            posed = build_nested_problem(board, group, domains, costs)
             self._shapes, self._room = shapes, posed.room
             self._hints = {kind: posed.hints}
             self._linked = {kind: posed.group}
@@ -65,7 +65,7 @@ def bounds_by_requests(board: Board) -> bool:
     return alone and not board.ruled and not problem.pairs.closes
 
 
-def pose(
+def build_nested_problem(
     board: Board, group: NestedGroup, domains: NestedDomains, costs: Sequence[PlaceCost]
 ) -> NestedProblem:
     """Return the problem of placing a tree of groups on a board; ``costs``: by part of the tree."""

@@ -18,7 +18,12 @@ from firmament.core.flow.network.network import Arcs, crowding_cost, join_arcs
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.placement.outcome import Means
 from firmament.core.placement.tree_groups.alike_groups import describe_needs
-from firmament.core.placement.tree_groups.nested_placer import RoomCache, assign, bounds_by_requests, pose
+from firmament.core.placement.tree_groups.nested_placer import (
+    RoomCache,
+    assign,
+    bounds_by_requests,
+    build_nested_problem,
+)
 from firmament.core.reasons import format_number
 from firmament.core.tree_solver.groups import GroupTerms, TreeGroup
 from firmament.core.tree_solver.nested.divided.solver import solve_tree
@@ -106,9 +111,9 @@ class GroupPlacer:
         for _ in range(self._tries):
             domains = self._terms.domains
             posed = (
-                pose(self.board, group, domains, of_part)
+                build_nested_problem(self.board, group, domains, of_part)
                 if capped
-                else self._kept.pose(self.board, group, domains, of_part, kind)
+                else self._kept.build_nested_problem(self.board, group, domains, of_part, kind)
             )
             for full, most in capped:
                 posed.room.cap(full, most)

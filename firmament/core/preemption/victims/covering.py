@@ -66,7 +66,7 @@ class CoverProblem:
         )
 
 
-def pose_cover_problem(now: PreemptionState, cls: int, rows: Int64, blocked: Bool) -> CoverProblem:
+def build_cover_problem(now: PreemptionState, cls: int, rows: Int64, blocked: Bool) -> CoverProblem:
     """Return the covering problem of a class on the machines ``rows``, which the class may use.
 
     ``blocked``: bool[V], tasks that must not be chosen, besides tasks that are gone or not less important.

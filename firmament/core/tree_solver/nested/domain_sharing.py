@@ -42,7 +42,7 @@ class DomainProblem:
     apart: Int64
     """int64[I], items that share a number other than -1 must take different domains."""
 
-    def pose_choice(self, random: np.random.Generator) -> DomainChoice:
+    def build_domain_choice(self, random: np.random.Generator) -> DomainChoice:
         """Return the problem of choosing domains, with amounts as shares of the largest domain's resources."""
         asked = self.amount.any(axis=0)
         scale = np.maximum(self.free.max(axis=0, initial=0), 1)[asked]
@@ -50,7 +50,7 @@ class DomainProblem:
         return DomainChoice(demand, self.free[:, asked] / scale, self.able, self.apart, random)
 
 
-def pose_domain_problem(
+def build_domain_problem(
     group: LinkedGroup,
     domains: NestedDomains,
     room: NestedRoom,

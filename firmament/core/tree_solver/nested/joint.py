@@ -15,7 +15,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.tree_solver.nested.counts import sum_by_shape
-from firmament.core.tree_solver.nested.domain_sharing import DomainProblem, Item, pose_domain_problem
+from firmament.core.tree_solver.nested.domain_sharing import DomainProblem, Item, build_domain_problem
 from firmament.core.tree_solver.nested.kinds import describe_domain, list_parts, number_kinds
 from firmament.core.tree_solver.nested.pattern_search import Bins, Effort, fill_bins
 from firmament.core.tree_solver.nested.room import NestedRoom
@@ -131,7 +131,7 @@ class JointPacking:
     def _share_out(self, items: Sequence[Item], key: int, where: Int64) -> Booked | None:
         """Give each item a domain of a label, solve the domains, and book all places; return None if that fails."""
         bound = [self._next(item) == key for item in items]
-        sharing = pose_domain_problem(
+        sharing = build_domain_problem(
             self._group, self._domains, self._room, self._demand, items, bound, key, where
         )
         if not sharing.able.any(axis=1).all():
@@ -139,7 +139,7 @@ class JointPacking:
         looks = [
             describe_domain(self._domains, self._room, sharing.shapes, rows) for rows in sharing.machines
         ]
-        choice = sharing.pose_choice(self._random)
+        choice = sharing.build_domain_choice(self._random)
         if choice.is_too_many():
             return None
         for turn in range(CHOICES):

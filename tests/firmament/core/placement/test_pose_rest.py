@@ -8,7 +8,7 @@ from firmament.core.board.board import Board
 from firmament.core.events import ClassDefined, JobDefined, TasksSubmitted
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.model import Job
-from firmament.core.placement.tree_groups.groups import pose_rest
+from firmament.core.placement.tree_groups.groups import build_rest_problem
 from tests.cost_models.tree_groups.scene import CPU, cluster, group, machines, racks, singles, tree
 from tests.support.core import task_class
 
@@ -19,7 +19,7 @@ def rest(*events) -> PlacementProblem:
     assert snapshot is not None
     problem = snapshot.problem
     everyone = np.ones(problem.classes, dtype=np.bool_)
-    return pose_rest(Board(problem), Assignments.empty(), everyone)
+    return build_rest_problem(Board(problem), Assignments.empty(), everyone)
 
 
 def test_no_gang_is_left_where_all_gangs_are_groups():

@@ -9,7 +9,7 @@ from firmament.core.preemption.bundles import Bundles
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import LOWEST_WEIGHT
 from firmament.core.preemption.victims.choosing import bundles, nth_of_its_kind
-from firmament.core.preemption.victims.covering import pose_cover_problem
+from firmament.core.preemption.victims.covering import build_cover_problem
 from tests.firmament.core.preemption.states import Gang, Victim, Waiting, state
 
 
@@ -91,7 +91,7 @@ def test_entries_of_a_row_are_counted_by_kind(kind, turn, expected):
 def chosen(now: PreemptionState, *rows: int) -> dict[int, list[int]]:
     """Victims by machine."""
     nobody = np.zeros(now.preemption.victims, dtype=np.bool_)
-    found = bundles(now, pose_cover_problem(now, 0, np.array(rows or [0]), nobody))
+    found = bundles(now, build_cover_problem(now, 0, np.array(rows or [0]), nobody))
     return {machine: found.list_tasks(place) for place, machine in enumerate(found.rows.tolist())}
 
 
@@ -117,7 +117,7 @@ def test_a_machine_with_room_needs_no_victims_and_blocked_tasks_stay():
     now = state([Waiting((2,))], [[2], [1], [0]], [Victim(0, (1,)), Victim(1, (1,)), Victim(2, (2,))])
     assert chosen(now, 0, 1, 2) == {0: [], 1: [1], 2: [2]}
     blocked = np.array([False, True, False])
-    problem = pose_cover_problem(now, 0, np.array([0, 1, 2]), blocked)
+    problem = build_cover_problem(now, 0, np.array([0, 1, 2]), blocked)
     assert problem.rows.tolist() == [0, 2]
     assert problem.deficit.tolist() == [[0], [2]]
 
@@ -138,7 +138,7 @@ def test_figures_of_a_bundle_count_members_on_other_machines():
     ]
     now = state([Waiting((2,))], [[0], [0], [0]], running, allowed=[1], gangs=[Gang(0)])
     nobody = np.zeros(4, dtype=np.bool_)
-    found = bundles(now, pose_cover_problem(now, 0, np.array([0]), nobody))
+    found = bundles(now, build_cover_problem(now, 0, np.array([0]), nobody))
     assert found.list_tasks(0) == [0, 1]
     assert found.count.tolist() == [4]
     assert found.over.tolist() == [2]
@@ -163,7 +163,7 @@ def test_members_leave_as_far_as_their_gang_can_spare_them_or_all(
 def test_the_most_helpful_tasks_come_first():
     running = [Victim(0, (1, 1)), Victim(0, (4, 0)), Victim(0, (2, 2)), Victim(0, (0, 9))]
     now = state([Waiting((2, 2))], [[0, 0]], running)
-    problem = pose_cover_problem(now, 0, np.array([0]), np.zeros(4, dtype=np.bool_))
+    problem = build_cover_problem(now, 0, np.array([0]), np.zeros(4, dtype=np.bool_))
     assert problem.most_helpful_first().tolist() == [[2, 0, 1, 3]]
     narrowed = problem.narrow(
         np.array([0]), np.array([[True, False, False, False]]), np.array([[False, False, False, True]])

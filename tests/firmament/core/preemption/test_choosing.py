@@ -20,7 +20,7 @@ from firmament.core.preemption.victims.choosing import (
     nth_of_its_kind,
     reprieve_order,
 )
-from firmament.core.preemption.victims.covering import CoverProblem, pose_cover_problem
+from firmament.core.preemption.victims.covering import CoverProblem, build_cover_problem
 from tests.firmament.core.preemption.states import Gang, Victim, Waiting, state
 from tests.support.effort import examples
 
@@ -28,7 +28,7 @@ from tests.support.effort import examples
 def pose(now: PreemptionState, *rows: int) -> CoverProblem:
     """What class 0 lacks on some machines, all of them unless told otherwise."""
     chosen = np.array(rows or range(now.problem.machines), dtype=np.int64)
-    return pose_cover_problem(now, 0, chosen, np.zeros(now.preemption.victims, np.bool_))
+    return build_cover_problem(now, 0, chosen, np.zeros(now.preemption.victims, np.bool_))
 
 
 def go(now: PreemptionState, *rows: int) -> dict[int, list[int]]:
