@@ -74,7 +74,7 @@ def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -
     cluster = context.cluster
     if not len(placed.cls) or cluster.version == snapshot.version:
         return None
-    weighted, told = snapshot.configuration.models, list_told_since(cluster, snapshot)
+    weighted, told = snapshot.configuration.models, list_records_changed_since(cluster, snapshot)
     asked = [
         each
         for each, answer in zip(weighted, snapshot.assessed.assessments, strict=True)
@@ -101,7 +101,7 @@ def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -
 def newly_limited(context: RoundContext, snapshot: Snapshot, classes: Collection[int]) -> bool:
     """Return whether a model that stated no limits when ``snapshot`` was taken now states limits for ``classes``."""
     cluster = context.cluster
-    told = list_told_since(cluster, snapshot)
+    told = list_records_changed_since(cluster, snapshot)
     asked = [
         each
         for each, answer in zip(snapshot.configuration.models, snapshot.assessed.assessments, strict=True)
@@ -166,7 +166,7 @@ def find_disturbed(cluster: Cluster, snapshot: Snapshot) -> Bool:
     return found
 
 
-def list_told_since(cluster: Cluster, snapshot: Snapshot) -> frozenset[str]:
+def list_records_changed_since(cluster: Cluster, snapshot: Snapshot) -> frozenset[str]:
     """Return the kinds of records of which any was added, changed or removed after the snapshot."""
     records = cluster.records
     of_machines = (

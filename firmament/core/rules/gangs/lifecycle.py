@@ -21,12 +21,12 @@ from firmament.core.reasons import format_number
 from firmament.core.results import Delta, DeltaKind, GangPhase, GangState, Unscheduled
 from firmament.core.rules.gangs.least_room import list_lacking_resources
 from firmament.core.rules.gangs.members import (
-    count_by_group,
     count_missing_members,
     find_progress,
     lacks_members,
     list_able_members,
 )
+from firmament.core.rules.gangs.missing_members import explain_missing_members
 from firmament.core.rules.gangs.surplus_members import Surplus
 from firmament.core.rules.quotas.compilation import needs_one_flavor
 from firmament.core.state import transitions
@@ -34,7 +34,6 @@ from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions
 from firmament.core.state.tasks import TaskPhase
 from firmament.core.state.waiting import hold_back, tell
-from firmament.core.tree_solver.nested.lacking import explain_missing
 
 
 class GangOptions(Protocol):
@@ -170,18 +169,7 @@ class GangLifecycle:
         ends.
         """
         hold_back(cluster, able)
-        members = len(cluster.jobs.members(job.id))
-        name = job.name or job.id
-        text = f"gang {name} waits for members: {members} of {job.min_members} exist"
-        if members >= job.min_members:
-            need = count_missing_members(cluster, job)
-            text = f"gang {name} waits for members: {len(able)} of {need} can be tried now"
-        if job.groups:
-            text = f"gang {name} waits for members: "
-            have = count_by_group(cluster, job, able)
-            lacks = explain_missing(job.groups, have)
-            text += lacks or f"{have.total()} of {job.min_members} can be tried now"
-        self.note(job.id, text)
+        self.note(job.id, explain_missing_members(cluster, job, able))
         self._statuses[job.id].withheld = True
         self._unreported.add(job.id)
 

@@ -9,10 +9,11 @@ from firmament.core.model import Job
 from firmament.core.reasons import format_number
 from firmament.core.results import Unscheduled
 from firmament.core.rules.gangs.members import count_by_group, count_lacking, name_group, natural_key
+from firmament.core.rules.gangs.missing_members import explain_incomplete_group
 from firmament.core.state import waiting
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
-from firmament.core.tree_solver.nested.lacking import explain_incomplete, list_whole
+from firmament.core.tree_solver.nested.lacking import list_whole
 
 
 class Surplus:
@@ -47,8 +48,7 @@ class Surplus:
         beyond = [task for task in able if name_group(cluster, task) in short]
         if beyond:
             waiting.hold_back(cluster, beyond)
-            start = f"gang {job.name or job.id} waits for members: "
-            why = {name: start + explain_incomplete(job.groups, have, name) for name in short}
+            why = {name: explain_incomplete_group(job, have, name) for name in short}
             self.untold += [(cluster.tasks.uid[task], why[name_group(cluster, task)]) for task in beyond]
             able = [task for task in able if name_group(cluster, task) not in short]
         return able, max(1, need) if able else 0

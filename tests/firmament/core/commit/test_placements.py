@@ -12,7 +12,7 @@ from cost_models.interface import Assessment, JointRows
 from firmament.core.commit.current_limits import (
     find_disturbed,
     has_row_per_machine,
-    list_told_since,
+    list_records_changed_since,
     states_limits,
 )
 from firmament.core.commit.gang_reservations import keep_room
@@ -167,15 +167,15 @@ def test_which_kinds_of_records_have_changed():
     snapshot.removals = {kind: known.removals[kind] for kind in "ab"}
     snapshot.changes = {kind: known.changes[kind] for kind in "cd"}
     snapshot.came = cluster.last_came
-    assert list_told_since(cluster, snapshot) == frozenset()
+    assert list_records_changed_since(cluster, snapshot) == frozenset()
     cluster.keep_record("a", "n", b"{}")
     cluster.keep_record("c", "n", b"{}")
-    assert list_told_since(cluster, snapshot) == frozenset({"a", "c"})
+    assert list_records_changed_since(cluster, snapshot) == frozenset({"a", "c"})
     cluster.drop_record("b", "m")
     cluster.drop_record("d", "m")
-    assert list_told_since(cluster, snapshot) == frozenset("abcd")
+    assert list_records_changed_since(cluster, snapshot) == frozenset("abcd")
     snapshot.removals["new"] = 0
-    assert "new" not in list_told_since(cluster, snapshot)
+    assert "new" not in list_records_changed_since(cluster, snapshot)
 
 
 def test_which_machines_have_changed():
