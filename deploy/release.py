@@ -24,8 +24,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from archives import Entry, list_files, read_entries, repack_tar, repack_zip, write_tar
-from components import Component, list_components, read_lock
 from links import point_to_repository
+from sbom import Component, list_components, read_lock
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ("firmament", "poseidon")

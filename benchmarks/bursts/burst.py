@@ -24,9 +24,9 @@ from benchmarks.bursts.scenario import (
     new_pods,
     running_nodes,
 )
-from benchmarks.processes.parts.stepped import SteppedCluster
+from benchmarks.processes.parts.one_process import SteppedCluster
 from poseidon.testbed.api_server.bulk import create_object
-from poseidon.testbed.api_server.reports import ReportOptions
+from poseidon.testbed.api_server.measured_use import ReportOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

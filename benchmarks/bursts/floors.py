@@ -15,7 +15,7 @@ from benchmarks.bursts.scenario import (
     estimate_of,
     running_request,
 )
-from benchmarks.processes.parts.stepped import SteppedCluster
+from benchmarks.processes.parts.one_process import SteppedCluster
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

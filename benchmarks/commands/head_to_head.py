@@ -63,8 +63,8 @@ def head_to_head(
     the kinds of Kubernetes 1.37, which kube-scheduler does not know. Priority and fairness of requests is on, as it is
     for users. With --save, a run that was interrupted or ran out of minutes goes on where it ended.
     """
-    from benchmarks.head_to_head.arenas import ArenaOptions
     from benchmarks.head_to_head.cases import Sizes, make_cases
+    from benchmarks.head_to_head.clusters import ArenaOptions
     from benchmarks.head_to_head.document import write_document
     from benchmarks.head_to_head.results import Results
     from benchmarks.head_to_head.session import HeadToHeadOptions, run_head_to_head

@@ -22,7 +22,7 @@ def lone_pod(*, nodes: int, pods: int, rate: int, simulated: bool, output: str, 
 
     KUBERNETES_BINARIES names the folder of a control plane's binaries; without, the API server is simulated.
     """
-    from benchmarks.head_to_head.arenas import ArenaOptions
+    from benchmarks.head_to_head.clusters import ArenaOptions
     from benchmarks.judge.control_plane import ControlPlaneError, binaries
     from benchmarks.processes.lone_pod import LonePodOptions, measure_lone_pod
     from benchmarks.targets.base import TargetError

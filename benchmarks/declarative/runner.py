@@ -24,7 +24,7 @@ from benchmarks.declarative.schema import (
 )
 from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import Figures, Target, TargetError
-from poseidon.demo.tracker import PodName
+from poseidon.demo.binding_latency import PodName
 
 CHUNK = 5_000
 """Most objects per call of a target."""

@@ -17,13 +17,13 @@ from random import Random
 from benchmarks.device_failover.claims import ClaimWatch, follow_claims, list_results
 from benchmarks.device_failover.workload import NAMESPACE, Draws, Object, list_scaffold
 from benchmarks.environment import environment
-from benchmarks.head_to_head.arenas import list_controllers
+from benchmarks.head_to_head.clusters import list_controllers
 from benchmarks.judge.api import Api
 from benchmarks.judge.control_plane import ControlPlane, ControlPlaneOptions
 from benchmarks.judge.staged.scenario_parts import reason
 from benchmarks.reports.sheets import Report, Sheet, number
 from benchmarks.targets.watching import PodWatch, watching
-from poseidon.demo.tracker import PodName
+from poseidon.demo.binding_latency import PodName
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
 from poseidon.testbed.harness.stack import Stack, StackOptions

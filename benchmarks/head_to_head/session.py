@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.declarative.runner import Measured, Runner
-from benchmarks.head_to_head.arenas import GATES, Arena, ArenaOptions, open_arena
 from benchmarks.head_to_head.cases import Case, Sizes
+from benchmarks.head_to_head.clusters import GATES, Arena, ArenaOptions, open_arena
 from benchmarks.head_to_head.results import Results
 from benchmarks.head_to_head.shared_cluster import SharedCluster
 from benchmarks.head_to_head.target import HeadToHeadTarget
 from benchmarks.processes.parts.usage import UsageSampler
 from benchmarks.targets.base import TargetError
 from benchmarks.targets.schedulers import BindingsOnly, KubeScheduler, Ours, SchedulerUnderTest
-from poseidon.demo.tracker import percentile
+from poseidon.demo.binding_latency import percentile
 from poseidon.demo.verification import read_occupancy
 from poseidon.kube.client.errors import KubeError
 from poseidon.testbed.harness.child import ChildDiedError

@@ -21,7 +21,7 @@ from benchmarks.processes.parts.cluster_objects import (
 )
 from benchmarks.targets.base import TargetError
 from benchmarks.targets.watching import PodWatch, watching
-from poseidon.demo.tracker import PodName
+from poseidon.demo.binding_latency import PodName
 from poseidon.kube.api.collections import PODS
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.settings import load_settings

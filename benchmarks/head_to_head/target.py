@@ -12,7 +12,7 @@ from benchmarks.processes.parts.cluster_objects import in_parallel
 from benchmarks.processes.parts.usage import UsageSampler
 from benchmarks.targets.base import Figures, TargetError
 from benchmarks.targets.schedulers import SchedulerUnderTest
-from poseidon.demo.tracker import PodName
+from poseidon.demo.binding_latency import PodName
 
 _FEW = 64
 """Most objects that count as arrivals: later ones do not wait until these are created."""

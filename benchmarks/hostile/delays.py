@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.children import make_pool
+from benchmarks.child_processes import make_pool
 from benchmarks.environment import environment
 from benchmarks.hostile.groups import GROUP_SHAPES, HostileGroups, surroundings
 from benchmarks.hostile.pods import HOSTNAME, MALLORY, SHAPES, ZONE, Room, hostile_pod

@@ -21,8 +21,8 @@ from benchmarks.hostile.pods import MALLORY, SHAPES, Room, hostile_pod
 from benchmarks.processes.end_to_end import EndToEndOptions, node_objects, pod_objects
 from benchmarks.processes.parts.usage import UsageSampler, stack_roots
 from benchmarks.targets.watching import PodWatch, watching
+from poseidon.demo.binding_latency import PodName
 from poseidon.demo.seeding import BULK_PATH, create_in_bulk, ensure_namespace
-from poseidon.demo.tracker import PodName
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
 from poseidon.testbed.harness.stack import Stack, StackOptions

@@ -21,10 +21,10 @@ from benchmarks.processes.parts.cluster_objects import remove_namespace
 from benchmarks.processes.parts.usage import UsageSampler, stack_roots
 from benchmarks.processes.scheduled_events import await_scheduled_events
 from benchmarks.scenario import MIB, PODS_PER_MACHINE, SHAPES
+from poseidon.demo.binding_latency import PodName, PodTracker, percentile
 from poseidon.demo.run import following
 from poseidon.demo.seeding import create_in_bulk, ensure_namespace
 from poseidon.demo.solver_client import SolverClient
-from poseidon.demo.tracker import PodName, PodTracker, percentile
 from poseidon.demo.verification import Occupancy, read_occupancy
 from poseidon.kube.client.errors import KubeError
 from poseidon.kube.client.settings import load_settings

@@ -30,14 +30,15 @@ from benchmarks.processes.parts.failover_processes import (
     SimulatedServer,
     run_processes,
 )
+from poseidon.demo.binding_latency import PodName, PodTracker
 from poseidon.demo.run import following
 from poseidon.demo.seeding import create_in_bulk, ensure_namespace
-from poseidon.demo.tracker import PodName, PodTracker
 from poseidon.demo.verification import Occupancy, read_occupancy
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.settings import load_settings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import Environment, ReflectorOptions
+from poseidon.kube.environment import Environment
+from poseidon.kube.watch_options import ReflectorOptions
 
 _TICK = 0.05
 _COMPETITION = 3

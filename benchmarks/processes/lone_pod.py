@@ -15,14 +15,14 @@ from benchmarks.declarative.loading import load_workload
 from benchmarks.declarative.runner import Runner
 from benchmarks.declarative.templates import Manifest
 from benchmarks.environment import environment
-from benchmarks.head_to_head.arenas import ArenaOptions, open_arena
+from benchmarks.head_to_head.clusters import ArenaOptions, open_arena
 from benchmarks.head_to_head.shared_cluster import SharedCluster
 from benchmarks.head_to_head.target import HeadToHeadTarget
 from benchmarks.processes.parts.collector import Collector, collecting
 from benchmarks.processes.parts.usage import UsageSampler
 from benchmarks.reports.sheets import Report, Sheet, number
 from benchmarks.targets.schedulers import Ours
-from poseidon.demo.tracker import PodName, percentile
+from poseidon.demo.binding_latency import PodName, percentile
 from poseidon.testbed.harness.stack import Stack, StackOptions
 
 STAGES = ("snapshot", "network", "solve", "admit")

@@ -18,7 +18,7 @@ from firmament.solvers.base import Solver
 from firmament.solvers.ortools_solver import OrToolsSolver
 from firmament.wire.events import events_from_proto, reports_from_proto
 from firmament.wire.rounds import round_to_proto
-from poseidon.demo.tracker import PodName
+from poseidon.demo.binding_latency import PodName
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 Observer = Callable[[OpenRound, Placement, float], None]

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 from benchmarks.declarative.templates import Manifest
 from firmament.core.results import RoundStats
-from poseidon.demo.tracker import PodName, percentile
+from poseidon.demo.binding_latency import PodName, percentile
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 PERCENTS = (50, 90, 99)

@@ -13,7 +13,7 @@ from benchmarks.declarative.templates import Manifest
 from benchmarks.quality.verification import count_broken_rules
 from benchmarks.targets.base import TargetError
 from poseidon.bridge.state import BridgeState
-from poseidon.demo.tracker import PodName
+from poseidon.demo.binding_latency import PodName
 from poseidon.kube.api import kinds
 from poseidon.kube.api.collections import (
     CLAIMS,

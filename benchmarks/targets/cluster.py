@@ -25,8 +25,8 @@ from benchmarks.processes.scheduled_events import await_scheduled_events
 from benchmarks.targets.base import Figures, TargetError
 from benchmarks.targets.schedulers import SchedulerUnderTest
 from benchmarks.targets.watching import watching
+from poseidon.demo.binding_latency import PodName
 from poseidon.demo.seeding import BULK_PATH
-from poseidon.demo.tracker import PodName
 from poseidon.demo.verification import read_occupancy
 from poseidon.kube.client.errors import ApiError
 from poseidon.kube.client.settings import load_settings

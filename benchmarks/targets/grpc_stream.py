@@ -13,7 +13,7 @@ from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import Figures, TargetError
 from benchmarks.targets.bridge_translation import ManifestBridge
 from poseidon.bridge.solver_stream.batches import split_events
-from poseidon.demo.tracker import PodName
+from poseidon.demo.binding_latency import PodName
 from protos.firmament.v1 import scheduler_pb2 as pb
 from protos.firmament.v1 import scheduler_pb2_grpc as pb_grpc
 

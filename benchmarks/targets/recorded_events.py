@@ -10,7 +10,7 @@ from benchmarks.targets.bridge_translation import ManifestBridge
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import Event
 from firmament.wire.events import events_from_proto
-from poseidon.demo.tracker import PodName
+from poseidon.demo.binding_latency import PodName
 
 
 class RecordedEvents:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
-from poseidon.demo.tracker import PodName
+from poseidon.demo.binding_latency import PodName
 from poseidon.kube.api.collections import PODS
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change

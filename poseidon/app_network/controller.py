@@ -221,7 +221,7 @@ class NetworkController:
 
     async def _carry_out(self, proposal: Proposal) -> None:
         outcome = await self._writer.write(proposal)
-        self._environment.metrics.writes.labels(
+        self._environment.metrics.writes.status_writes.labels(
             "object status", "conflict" if outcome.conflict else "written"
         ).inc()
         found = outcome.found

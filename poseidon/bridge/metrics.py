@@ -1,25 +1,18 @@
-"""Defines the bridge's metrics: its counters, and how many pods wait for what."""
+"""Defines the bridge's metrics of the stream to the solver, of rounds, and of pods that are bound or refused."""
 
 from __future__ import annotations
 
-import collections
-from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import accumulate, repeat
 from operator import mul
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
-from prometheus_client.core import GaugeMetricFamily
 
 import poseidon
-from poseidon.lifecycle.phases import Phase, PodRecord
-from poseidon.lifecycle.unschedulable_plugins import PLUGINS, plugins_of
 
 _DOUBLING = tuple(accumulate(repeat(2.0, 19), mul, initial=0.01))
 """Histogram buckets in seconds, from 10 ms to 87 minutes: the buckets of kube-scheduler's scheduling duration."""
 _ANSWERS = tuple(accumulate(repeat(2.0, 14), mul, initial=0.001))
-
-QUEUES = ("active", "unschedulable", "group", "claims", "priority_class", "set_aside", "leaving_room")
 
 
 class BridgeMetrics:
@@ -47,8 +40,7 @@ class BridgeMetrics:
         )
         self.events_sent = counter("poseidon_solver_events", "Events sent to the solver.")
         self.rounds = counter("poseidon_rounds", "Rounds received.")
-        self._deltas = counter("poseidon_deltas", "Deltas received.", ["kind"])
-        self._deltas_by_kind: dict[str, Counter] = {}
+        self.deltas = counter("poseidon_deltas", "Deltas received.", ["kind"])
         self.deltas_refused = counter(
             "poseidon_deltas_refused", "Deltas of the solver that were not carried out.", ["kind", "reason"]
         )
@@ -83,74 +75,3 @@ class BridgeMetrics:
         self.leader = gauge("poseidon_leader", "1 while this process may change the cluster.")
         self.pending_pods = gauge("poseidon_pending_pods", "Pods that wait for a node.")
         self.nodes = gauge("poseidon_nodes", "Nodes known.")
-
-    def count_deltas(self, kind: str, number: int) -> None:
-        """Count deltas of one kind that the solver has sent."""
-        series = self._deltas_by_kind.get(kind)
-        if series is None:  # The series is looked up once, because that takes longer than counting.
-            series = self._deltas_by_kind[kind] = self._deltas.labels(kind)
-        series.inc(number)
-
-
-def queue_of(record: PodRecord) -> str:
-    """Return which of ``QUEUES`` a pod is in, "" if it waits for no decision of a scheduler.
-
-    ``active``: the solver has not yet said why the pod gets no node; ``unschedulable``: the solver has said why.
-    ``group``, ``claims``, ``priority_class``: the bridge sends the pod to the solver only when these exist.
-    ``set_aside``: the bridge does not send the pod at all. ``leaving_room``: the pod has a node, but other pods must
-    leave that node first.
-    """
-    if record.phase is Phase.WAITING:
-        return "leaving_room"
-    if not record.schedulable or record.place:
-        return ""
-    if record.fault:
-        return "set_aside"
-    held = (
-        ("priority_class", record.priority_wait),
-        ("group", record.group_wait),
-        ("claims", record.claims_wait),
-    )
-    for queue, wait in held:
-        if wait:
-            return queue
-    return "unschedulable" if record.message else "active"
-
-
-class QueueDepths:
-    """A collector for Prometheus that counts ``records`` when Prometheus scrapes, from any thread."""
-
-    def __init__(self, records: Callable[[], Iterable[PodRecord]]) -> None:
-        self._records = records
-
-    def describe(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the metrics without values."""
-        yield from self._families()
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the number of pods in each queue, and how many pods each plugin's reasons keep unschedulable."""
-        counts: collections.Counter[str] = collections.Counter()
-        plugins: collections.Counter[str] = collections.Counter()
-        for record in self._records():
-            queue = queue_of(record)
-            counts[queue] += 1
-            if queue == "unschedulable":
-                plugins.update(plugins_of(record.message))
-        queues, unschedulable = self._families()
-        for queue in QUEUES:
-            queues.add_metric([queue], counts[queue])
-        for plugin in PLUGINS:
-            unschedulable.add_metric([plugin], plugins[plugin])
-        yield queues
-        yield unschedulable
-
-    @staticmethod
-    def _families() -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
-        queues = "Pods that wait, by what they wait for."
-        unschedulable = (
-            "Unschedulable pods, by the plugins that their messages name; a pod may count for several."
-        )
-        return (
-            GaugeMetricFamily("poseidon_queue_pods", queues, labels=["queue"]),
-            GaugeMetricFamily("poseidon_unschedulable_pods", unschedulable, labels=["plugin"]),
-        )

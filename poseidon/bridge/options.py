@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from poseidon.bridge.solver_stream.session import SessionOptions
 from poseidon.bridge.watched_pods import ANY_SCHEDULER
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.environment import ReflectorOptions
+from poseidon.kube.watch_options import ReflectorOptions
 from poseidon.kube.write.binder import BinderOptions
 from poseidon.kube.write.write_retries import WriteBehindOptions
 

@@ -13,20 +13,21 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.app_network.controller import NetworkController
 from poseidon.bridge.binding_traces import BindingTraces
-from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
+from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.queues.queue_metrics import QueueCollector
+from poseidon.bridge.readiness import Readiness
 from poseidon.bridge.round_history import RoundHistory
 from poseidon.bridge.solver_stream.session import Session
 from poseidon.bridge.solver_stream.session_interface import DistrustedError
 from poseidon.bridge.solver_stream.stream import NeedsChangedError
 from poseidon.bridge.standby_actions import HeldActions
 from poseidon.bridge.state import BridgeState
+from poseidon.bridge.waiting_pod_metrics import QueueDepths
 from poseidon.bridge.watching import Watching
 from poseidon.bridge.writers import Writers
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.environment import Environment
+from poseidon.kube.environment import Environment, KubeMetrics
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.leadership.election import Role
@@ -170,14 +171,10 @@ class Bridge:
             self._environment, book, events, self._on_changed, may_begin=self._leadership.wait_elected
         )
 
-    def explain_unready(self) -> str:
-        """Return what this process still needs before it can place pods or stand by, "" for nothing.
-
-        Any thread may call this.
-        """
-        if not self._synced:
-            return "the cluster is not known yet"
-        return "no stream to a solver" if self._leads and not self._session.is_open else ""
+    @property
+    def readiness(self) -> Readiness:
+        """What this bridge has reached so far. Any thread may read this."""
+        return Readiness(self._synced, self._leads, self._session.is_open)
 
     # --- methods that the session calls ------------------------------------------------------------------
 
@@ -212,7 +209,7 @@ class Bridge:
         self._metrics.rounds.inc()
         kinds = Counter([delta.kind for delta in result.deltas])
         for kind, count in kinds.items():
-            self._metrics.count_deltas(kind_of(kind), count)
+            self._metrics.deltas.labels(kind_of(kind)).inc(count)
         if not _log.isEnabledFor(logging.INFO):
             return
         _log.info(

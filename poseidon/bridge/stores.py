@@ -26,7 +26,8 @@ from poseidon.lifecycle.evictions.rate import EvictionRate
 from poseidon.lifecycle.evictions.review import EvictionReview, GangView
 from poseidon.lifecycle.failed_scheduling_timing import PendingReasons
 from poseidon.lifecycle.jobs import Jobs
-from poseidon.lifecycle.kept_places import KeptPlaces, MoveOptions, Nominations
+from poseidon.lifecycle.kept_places import KeptPlaces, MoveOptions
+from poseidon.lifecycle.nominated_node_names import Nominations
 from poseidon.lifecycle.pending_bindings import PendingBindings
 from poseidon.lifecycle.phases import PodRecord, Stories
 from poseidon.lifecycle.placements import Placements
@@ -46,7 +47,7 @@ from poseidon.pod_rules.default_spread import Spreading
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.daemon_sets import DaemonSets
 from poseidon.pods.learnt_run_times import RuntimeHistory
-from poseidon.pods.tasks import PriorityResolver
+from poseidon.pods.priority_classes import PriorityResolver
 from poseidon.pods.visibility import visible_to
 from poseidon.queues.known_queues import KnownQueues
 from poseidon.volumes.state import VolumeState
@@ -121,7 +122,7 @@ class Stores:
     ) -> None:
         """Create the stores that decide on bindings and evictions, and connect them."""
         self.refusals = Refusals()
-        self.nominations = Nominations(self.custom_records)
+        self.nominations = Nominations(self.custom_records, self.actions)
         self.kept_places = KeptPlaces(moves, self.custom_records, wall) if moves.keep_places else None
         self.pending_bindings = PendingBindings(
             self.tasks,

@@ -9,6 +9,7 @@ from dataclasses import replace
 from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.options import BridgeOptions
+from poseidon.bridge.readiness import explain_unready
 from poseidon.bridge.runner import Bridge, BridgeProcess, RewoundError
 from poseidon.bridge.solver_stream.stream import NeedsChangedError, ask, needs_of
 from poseidon.leadership.election import Role
@@ -66,11 +67,7 @@ class Supervisor:
 
         Callable from any thread.
         """
-        return (
-            self._present.explain_unready()
-            if self._present is not None
-            else "asking the solver what it needs"
-        )
+        return explain_unready(self._present.readiness if self._present is not None else None)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run bridges until ``stop`` is set. Raises the error of a bridge that fails, and ``LeadershipLostError``."""

@@ -14,12 +14,15 @@ from poseidon.kube.api.nodes import PriorityClass, Service
 from poseidon.kube.api.pod_groups import ScaledOwner
 from poseidon.kube.api.pods import Pod, attachable_of
 from poseidon.kube.api.resource import Change
-from poseidon.lifecycle.kept_places import KeptPlaces, foreign_nomination
+from poseidon.lifecycle.kept_places import KeptPlaces
+from poseidon.lifecycle.nominated_node_names import make_foreign_nomination
 from poseidon.lifecycle.phases import Event, PodRecord
+from poseidon.lifecycle.pod_records import read_reported_reason
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.daemon_sets import find_daemon_set
+from poseidon.pods.priority_classes import UnknownPriorityClassError
 from poseidon.pods.requests_and_limits import names_extended_resources
-from poseidon.pods.tasks import Disposition, Task, UnknownPriorityClassError, reduce_pod
+from poseidon.pods.tasks import Disposition, Task, reduce_pod
 from poseidon.volumes.requirements import VolumeNeeds
 from poseidon.volumes.resolution import NOTHING, Resolution
 
@@ -179,7 +182,7 @@ class WatchedPods:
         group = stores.groups.put_pod(uid, pod) if ours else None
         if not ours:
             stores.groups.put_foreign(uid, pod)
-            stores.nominations.foreign(uid, foreign_nomination(pod, self._priorities))
+            stores.nominations.foreign(uid, make_foreign_nomination(pod, self._priorities))
         schedulable = ours and disposition is Disposition.PENDING
         placed = disposition is Disposition.BOUND or (known is not None and bool(known.place))
         if disposition is Disposition.FINISHED or not (placed or schedulable):
@@ -310,7 +313,7 @@ class WatchedPods:
             self._stores.tasks.touch(uid)
 
     def _add(self, pod: Pod, record: PodRecord) -> None:
-        record.message = _read_reported_reason(pod)
+        record.message = read_reported_reason(pod)
         record.announced_at = self._clock()
         record.nominated = pod.status.nominated_node_name
         if record.nominated and record.schedulable:
@@ -333,7 +336,7 @@ class WatchedPods:
             # A pod never loses its node, so an event that shows no node is older than the binding.
             self._stores.tasks.mark(task.uid)
             if not record.said_here:
-                record.message = _read_reported_reason(pod)
+                record.message = read_reported_reason(pod)
 
     def _join(self, pod: Pod, record: PodRecord) -> None:
         jobs, job_id = self._stores.jobs, record.task.job
@@ -390,11 +393,3 @@ class WatchedPods:
             self._stores.jobs.leave(record.task.job)
             self._stores.nominations.end(uid)
             self._stores.pending_bindings.forget_ended(uid)
-
-
-def _read_reported_reason(pod: Pod) -> str:
-    """Return why a pod is unschedulable by its own condition, so that a restarted bridge does not repeat it."""
-    condition = pod.condition("PodScheduled")
-    if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
-        return ""
-    return condition.message

@@ -263,8 +263,7 @@ async def _serve_live(
 ) -> None:
     from prometheus_client import CollectorRegistry
 
-    from poseidon.kube.client.metrics import KubeMetrics
-    from poseidon.kube.environment import Environment
+    from poseidon.kube.environment import Environment, KubeMetrics
     from poseidon.ui.audience import Audience
     from poseidon.ui.sources.live import LiveSource
 

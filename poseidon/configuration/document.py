@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, StrictStr, ValidationError, WithJso
 from poseidon.app_network.options import NetworkArguments, NetworkOptions
 from poseidon.devices.options import DeviceOptions
 from poseidon.group_trees.spec.trees import TreeArguments
-from poseidon.kube.environment import WatchOptions
+from poseidon.kube.watch_options import WatchOptions
 from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.evictions.rate import EvictionLimits
 from poseidon.lifecycle.failed_scheduling_timing import AnnouncementOptions

@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from poseidon.demo.machine import MachineUse
-from poseidon.demo.tracker import PodTracker, percentile
+from poseidon.demo.binding_latency import PodTracker, percentile
+from poseidon.demo.machine_load import MachineUse
 from poseidon.demo.verification import Occupancy
 
 

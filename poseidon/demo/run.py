@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from poseidon.demo.machine import MachineMeter
+from poseidon.demo.binding_latency import PodName, PodTracker
+from poseidon.demo.machine_load import MachineMeter
 from poseidon.demo.progress import Display
 from poseidon.demo.report import Summary, summarise
 from poseidon.demo.seeding import create_cluster, create_in_bulk, create_pods
 from poseidon.demo.show import Show
 from poseidon.demo.show_objects import POD_GROUPS, add_gpus
 from poseidon.demo.solver_client import SolverClient
-from poseidon.demo.tracker import PodName, PodTracker
 from poseidon.demo.verification import read_occupancy
 from poseidon.demo.workload import Object, Workload
 from poseidon.kube.api.collections import PODS

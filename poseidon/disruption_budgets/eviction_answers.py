@@ -7,7 +7,7 @@ ready pods remain. A budget allows no eviction until its controller has counted 
 change.
 
 A budget's status says how many pods may be evicted; the cluster's controller computes this number from percentages. For
-files, ``poseidon/manifests/budgets.py`` computes it.
+files, ``poseidon/manifests/disruption_budgets.py`` computes it.
 """
 
 from __future__ import annotations

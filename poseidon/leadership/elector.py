@@ -17,8 +17,9 @@ from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.api.resource import Change, Resource
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.media_types import MERGE_PATCH
-from poseidon.kube.environment import Environment, ReflectorOptions
+from poseidon.kube.environment import Environment
 from poseidon.kube.watch.reflector import Reflector
+from poseidon.kube.watch_options import ReflectorOptions
 from poseidon.leadership.election import Election, LeaseWrite, Role
 from poseidon.leadership.options import LeaderElectionOptions
 

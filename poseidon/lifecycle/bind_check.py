@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from poseidon.nodes.machines import Machines
-from poseidon.pod_rules.node_affinity import is_tolerated
+from poseidon.pod_rules.taint_toleration import is_tolerated
 from poseidon.pods.classes import ClassTable
 from protos.firmament.v1 import scheduler_pb2 as pb
 

@@ -1,12 +1,10 @@
-"""Reserves capacity on nodes for certain pods, by sending records to the solver.
+"""Reserves capacity on nodes for the replacements of pods that are being moved, by sending records to the solver.
 
-Three kinds of pods get reservations: pods of this scheduler for which victims leave, so that a new solver knows about
-them; nominated pods of other schedulers; and replacements of pods that are being moved. A program that moves a pod
-announces this by annotations (``poseidon.pods.move_annotations``), and then evicts the pod. The next pod of the same
-controller with the same spec is its replacement: for one round it may go only to the announced node. If the
-replacement gets no place on that node, it may go to the old node of the moved pod, where capacity is reserved, too.
-After that, the replacement is placed like any other pod. Only the annotations are stored: after a restart, capacity
-is reserved only for moved pods that still exist.
+A program that moves a pod announces this by annotations (``poseidon.pods.move_annotations``), and then evicts the pod.
+The next pod of the same controller with the same spec is its replacement: for one round it may go only to the announced
+node. If the replacement gets no place on that node, it may go to the old node of the moved pod, where capacity is
+reserved, too. After that, the replacement is placed like any other pod. Only the annotations are stored: after a
+restart, capacity is reserved only for moved pods that still exist.
 
 Anybody who may annotate pods can reserve capacity in this way, so reservations are limited. A reservation ends after
 its time, even if the annotations are updated; the same pod gets another reservation only after a pause of the same
@@ -20,78 +18,18 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Annotated
 
-import msgspec
 from msgspec import Struct
 from pydantic import Field
 
 from poseidon.custom_records import CustomRecords
 from poseidon.kube.api.pods import Pod
-from poseidon.lifecycle.phases import PodRecord
+from poseidon.lifecycle.nominated_node_names import FOREIGN_NOMINATION_RECORD, reservation_record
 from poseidon.pods.move_annotations import parse_announced_move
-from poseidon.pods.requests_and_limits import effective_requests
-from poseidon.pods.tasks import Disposition, PriorityResolver, Task, UnknownPriorityClassError, classify_pod
+from poseidon.pods.tasks import Task
 from protos.conventions.configuration import Section
-
-NOMINATION_RECORD = "NominatedTask"
-"""Kind of records whose name is a pod's uid, and whose payload is the name of the pod's nominated node."""
-
-
-FOREIGN_NOMINATION_RECORD = "ForeignNomination"
-"""Kind of records whose name is the uid of another scheduler's pod.
-
-The payload is the pod's nominated node, its priority and its requests.
-"""
 
 _LONGEST = 600.0
 """Longest time in seconds for which capacity is reserved, whatever an annotation says."""
-
-
-class Nominations:
-    """The records of nominated pods in ``records``, each kept until the pod is bound or loses its place.
-
-    ``nominated`` are the uids of nominated pods of this scheduler. The reservation stays on that node until ``end``,
-    even if the pod gets another node, because victims have left for it.
-    """
-
-    def __init__(self, records: CustomRecords) -> None:
-        self._records = records
-        self.nominated: set[str] = set()
-
-    def put(self, record: PodRecord) -> None:
-        """Record that a pod is nominated for a node."""
-        self.nominated.add(record.task.uid)
-        self._records.set_record(NOMINATION_RECORD, record.task.uid, record.nominated.encode())
-
-    def end(self, uid: str) -> None:
-        """Record that a pod is bound, deleted or without a place, so that no capacity is reserved for it."""
-        if uid in self.nominated:
-            self.nominated.discard(uid)
-            self._records.set_record(NOMINATION_RECORD, uid, None)
-
-    def foreign(self, uid: str, payload: bytes | None) -> None:
-        """Record that another scheduler's pod is nominated (see ``foreign_nomination``), or no longer (None)."""
-        self._records.set_record(FOREIGN_NOMINATION_RECORD, uid, payload)
-
-
-def foreign_nomination(pod: Pod, priorities: PriorityResolver) -> bytes | None:
-    """Return the record of another scheduler's pod that is nominated for a node, None if it is not.
-
-    The record has the pod's requests as the kubelet will count them; they are not validated.
-    """
-    node = pod.status.nominated_node_name
-    if not node or classify_pod(pod) is not Disposition.PENDING:
-        return None
-    try:
-        priority = priorities.priority(pod.spec)
-    except UnknownPriorityClassError:
-        priority = 0
-    return room_record(pod, node, priority)
-
-
-def room_record(pod: Pod, node: str, priority: int) -> bytes:
-    """Return the record that reserves a pod's requests on a node against pods of at most its priority."""
-    requests = {**effective_requests(pod.spec, []), "pods": 1}
-    return msgspec.json.encode({"machine": node, "priority": priority, "requests": requests})
 
 
 class MoveOptions(Section):
@@ -308,9 +246,9 @@ class KeptPlaces:
         if task.uid not in self._kept:
             self._shares[kept.namespace] += 1
         self._kept[task.uid] = kept
-        content = room_record(pod, kept.node, task.priority)
+        content = reservation_record(pod, kept.node, task.priority)
         self._records.set_record(FOREIGN_NOMINATION_RECORD, _name(task.uid), content)
-        self._old[task.uid] = _OldPlace(here, room_record(pod, here, task.priority), kept.until)
+        self._old[task.uid] = _OldPlace(here, reservation_record(pod, here, task.priority), kept.until)
 
     def _end_unused(self, uid: str, now: float) -> None:
         """End an unused reservation.

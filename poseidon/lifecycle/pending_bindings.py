@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from poseidon.devices.state import DeviceState
-from poseidon.kube.write.patch_writer import NominatedNodeWrite
 from poseidon.lifecycle.actions import Action, Bind
 from poseidon.lifecycle.bind_check import Absent
 from poseidon.lifecycle.failed_scheduling_timing import PendingReasons
-from poseidon.lifecycle.kept_places import Nominations
+from poseidon.lifecycle.nominated_node_names import Nominations
 from poseidon.lifecycle.phases import UNDER_WAY, UNPLACED, Event, Phase, PodRecord
 from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.volumes.state import VolumeState
@@ -82,7 +81,7 @@ class PendingBindings:
     pending_reasons: PendingReasons
     """Says why pods stay pending."""
     nominations: Nominations
-    """Records of the nodes that pods' statuses name."""
+    """Sets the nodes that pods' statuses name."""
     actions: list[Action]
     """Receives the actions to carry out."""
     clock: Callable[[], float]
@@ -113,8 +112,8 @@ class PendingBindings:
         The pod loses its place if a leader is among ``staying``: victims that will not be evicted.
         """
         if not leaders:
-            if record.nominated != record.binding:
-                self.nominate(record, "")
+            if record.nominated and record.nominated != record.binding:
+                self.nominations.nominate(record, "")
             self._bind(record)
             return
         stays = next((leader for leader in leaders if leader in staying), None)
@@ -126,7 +125,7 @@ class PendingBindings:
     def take_back(self, record: PodRecord) -> None:
         """Give up the place of a pod that waits for victims to leave, because the solver has placed the pod anew."""
         self.dependencies.drop(record.task.uid)
-        self.nominate(record, "")
+        self.nominations.nominate(record, "")
         self.tasks.move(record, Event.GIVEN_UP)
 
     def note_overtaken(self, record: PodRecord, placed_on: str) -> None:
@@ -177,7 +176,7 @@ class PendingBindings:
         known = [each for uid in leaders if (each := self.tasks.get(uid)) is not None]
         going = [each for each in known if each.going]
         lost = [each for each in known if not each.in_flight and not each.going]
-        self.nominate(record, record.binding if going and not lost else "")
+        self.nominations.nominate(record, record.binding if going and not lost else "")
         if lost:
             self.fail(record, f"depends on {lost[0].task.name}, which was not bound", retry=True)
         elif leaders:
@@ -204,7 +203,7 @@ class PendingBindings:
             self.fail(record, problem, retry=True, nominated=True)
         elif uid in self.volumes.bindings:
             self.tasks.move(record, Event.CLAIMS_BEGUN)
-            self.nominate(record, record.binding)
+            self.nominations.nominate(record, record.binding)
         else:
             self.reserve_devices(record)
 
@@ -265,7 +264,7 @@ class PendingBindings:
         # The pod's reported reason was withdrawn when it was to be bound, so any later reason is new.
         record.message = ""
         if not nominated:
-            self.nominate(record, "")
+            self.nominations.nominate(record, "")
         if not retry:
             self.nominations.end(uid)
         self.dependencies.drop(uid)
@@ -287,23 +286,8 @@ class PendingBindings:
 
     def stop_waiting(self, record: PodRecord) -> None:
         """End the nomination of a pod that has lost its place, so that its victims' capacity is not reserved for it."""
-        self.nominate(record, "")
+        self.nominations.nominate(record, "")
         self.nominations.end(record.task.uid)
-
-    def nominate(self, record: PodRecord, node: str) -> None:
-        """Write a node into ``status.nominatedNodeName`` of a pod; "" removes it.
-
-        On that node victims are evicted for the pod, or its claims are bound. The API server itself clears the
-        nomination of a pod that is bound.
-        """
-        if record.phase not in UNPLACED | UNDER_WAY:
-            record.nominated = ""
-            return
-        if record.nominated != node:
-            record.nominated = node
-            if node:
-                self.nominations.put(record)
-            self.actions.append(NominatedNodeWrite(record.ref, node))
 
 
 def _enumerate_pods(reader: PodRecord, others: Sequence[PodRecord]) -> str:

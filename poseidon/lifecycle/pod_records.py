@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from poseidon.devices.state import DeviceState
+from poseidon.kube.api.pods import Pod
 from poseidon.lifecycle.bind_check import BindCheck, Requested
 from poseidon.lifecycle.phases import UNPLACED, Event, Phase, PodRecord, SentState, Stories, next_phase
 from poseidon.nodes.machines import Machines
@@ -278,3 +279,11 @@ class PodRecords:
 
 def _explain_held_back(record: PodRecord) -> Event:
     return Event.OFFERED if record.offered else Event.HELD_BACK
+
+
+def read_reported_reason(pod: Pod) -> str:
+    """Return why a pod is unschedulable by its own condition, so that a restarted bridge does not repeat it."""
+    condition = pod.condition("PodScheduled")
+    if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
+        return ""
+    return condition.message

@@ -12,7 +12,8 @@ from poseidon.kube.api.decoding import decode_object
 from poseidon.kube.api.metadata import KubeStruct
 from poseidon.kube.api.pods import Pod
 from poseidon.live.solver import explain_task, list_clusters
-from poseidon.pods.tasks import Disposition, classify_pod, describe_gates
+from poseidon.pods.scheduling_gates import describe_gates
+from poseidon.pods.tasks import Disposition, classify_pod
 
 if TYPE_CHECKING:
     from poseidon.kube.client.transport import Transport

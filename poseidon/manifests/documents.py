@@ -29,7 +29,7 @@ from poseidon.manifests.kustomize import (
     find_used_files,
     kustomizations,
 )
-from poseidon.manifests.wording import RENDER_FIRST, list_names
+from poseidon.manifests.warning_phrases import RENDER_FIRST, list_names
 from poseidon.manifests.yaml_text import YamlTextError, parse_yaml
 
 _NAMED = 5

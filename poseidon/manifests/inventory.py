@@ -21,7 +21,7 @@ from poseidon.kube.api.workloads import CronJob, DaemonSet, Job, ReplicaWorkload
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.quarantine import Quarantine
 from poseidon.manifests.documents import Document
-from poseidon.manifests.left_out import warn_of_objects_left_out
+from poseidon.manifests.left_out_objects import warn_of_objects_left_out
 from poseidon.manifests.validation import DEVICE_KINDS, STORAGE_KINDS, Validator
 
 _LISTS: dict[type[KubeStruct], str] = {

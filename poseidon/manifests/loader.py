@@ -15,15 +15,15 @@ from poseidon.manifests.admission.admit import play_admission
 from poseidon.manifests.admission.claims import ClaimAdmission
 from poseidon.manifests.admission.whole_workloads import list_workloads
 from poseidon.manifests.alternatives import one_of_each
-from poseidon.manifests.budgets import count_budgets
 from poseidon.manifests.controllers.device_claims import play_claim_controller
 from poseidon.manifests.controllers.expansion import expand, list_scaled_owners
 from poseidon.manifests.controllers.volumes import play_volume_controllers
 from poseidon.manifests.defaulting import complete_documents
+from poseidon.manifests.disruption_budgets import count_budgets
 from poseidon.manifests.documents import Document, Given, read_documents
 from poseidon.manifests.inventory import Inventory, take_inventory
-from poseidon.manifests.missing import missing_references
-from poseidon.manifests.wording import list_names
+from poseidon.manifests.missing_references import missing_references
+from poseidon.manifests.warning_phrases import list_names
 from poseidon.manifests.workloads.table import Families, expand_families
 from poseidon.pods.tasks import get_qualified_name
 

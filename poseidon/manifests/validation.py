@@ -31,10 +31,10 @@ from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.label_syntax import label_defects
 from poseidon.kube.parsing.quantities import QuantityError, amount
 from poseidon.manifests.amounts import unit_of
-from poseidon.manifests.budgets import budget_defects
+from poseidon.manifests.disruption_budgets import budget_defects
 from poseidon.nodes.machines import machine
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.tasks import HIGHEST, LOWEST
+from poseidon.pods.priority_classes import HIGHEST, LOWEST
 from poseidon.volumes.requirements import volume_rules
 
 MAX_PODS = 1_000_000

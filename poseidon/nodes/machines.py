@@ -10,7 +10,8 @@ from poseidon.kube.api.nodes import Node, Taint
 from poseidon.kube.parsing.defects import Defect
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
 from poseidon.pod_rules.label_selectors import format_choice
-from poseidon.pod_rules.node_affinity import EFFECTS, feature_labels
+from poseidon.pod_rules.node_declared_features import feature_labels
+from poseidon.pod_rules.taint_toleration import EFFECTS
 from poseidon.pods.requests_and_limits import amounts
 from poseidon.pods.visibility import filter_by_prefix
 from protos.firmament.v1 import scheduler_pb2 as pb

@@ -24,9 +24,9 @@ from poseidon.kube.write.evictor import EvictionOutcome, EvictionRequest
 from poseidon.kube.write.volume_claim_writer import GiveVolume, SelectNode
 from poseidon.lifecycle.actions import Bind, Evict, WithdrawEviction
 from poseidon.manifests.controllers.applications import OrderedAppGroup, read_applications
-from poseidon.manifests.left_out import pods_left_out
+from poseidon.manifests.left_out_objects import pods_left_out
 from poseidon.manifests.loader import Manifests
-from poseidon.manifests.missing import (
+from poseidon.manifests.missing_references import (
     warn_of_ignored_settings,
     warn_of_missing_app_groups,
     warn_of_missing_daemon_sets,
@@ -34,10 +34,11 @@ from poseidon.manifests.missing import (
 )
 from poseidon.metrics_sources.listed import take_listed
 from poseidon.numa.node_topology import RECORD_KIND
-from poseidon.offline.devices import apply_report, make_write
+from poseidon.offline.device_controllers import apply_report, make_write
 from poseidon.offline.feeding import as_created, as_pending, feed
-from poseidon.offline.refusals import apply_events
-from poseidon.pods.tasks import GATED_REASON, Disposition, classify_pod, get_qualified_name, scheduler_of
+from poseidon.offline.refused_objects import apply_events
+from poseidon.pods.scheduling_gates import GATED_REASON
+from poseidon.pods.tasks import Disposition, classify_pod, get_qualified_name, scheduler_of
 from poseidon.pods.visibility import visible_to
 from poseidon.queues.model import QuotaNode
 from protos.firmament.v1 import scheduler_pb2 as pb

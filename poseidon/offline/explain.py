@@ -23,10 +23,11 @@ from poseidon.offline.audit.findings import Cure
 from poseidon.offline.audit.make_audit import find_cures_of_pods
 from poseidon.offline.cluster import build_offline_cluster
 from poseidon.offline.evictability import list_running_pods
-from poseidon.offline.movable import WORTH_MOVING, find_migrations
+from poseidon.offline.move_costs import WORTH_MOVING, find_migrations
 from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.offline.planned_groups import PlannedGroup
-from poseidon.pods.tasks import Disposition, classify_pod, describe_gates
+from poseidon.pods.scheduling_gates import describe_gates
+from poseidon.pods.tasks import Disposition, classify_pod
 from protos.conventions.number_formats import format_count
 
 

@@ -12,9 +12,9 @@ from poseidon.embedding import EmbeddedScheduler
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.controllers.applications import OrderedAppGroup
 from poseidon.manifests.loader import Manifests
-from poseidon.manifests.wording import suggest_printing
+from poseidon.manifests.warning_phrases import suggest_printing
 from poseidon.offline.cluster import OfflineCluster, build_offline_cluster
-from poseidon.offline.movable import PaidMove, find_migrations
+from poseidon.offline.move_costs import PaidMove, find_migrations
 from poseidon.offline.planned_groups import Decided, PlannedGroup, plan_groups
 from poseidon.offline.planned_queues import PlannedQueue, plan_queues
 from poseidon.pod_groups.group_names import find_membership

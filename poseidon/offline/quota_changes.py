@@ -13,8 +13,8 @@ from poseidon.kube.api.other_projects.queues import ClusterQueue, WorkloadPriori
 from poseidon.manifests.amounts import format_amount
 from poseidon.offline.admission_trials import AdmissionChange, AdmissionStep, AdmissionTrials, name_others
 from poseidon.offline.audit.findings import format_quantity
+from poseidon.pods.priority_classes import HIGHEST
 from poseidon.pods.requests_and_limits import amounts
-from poseidon.pods.tasks import HIGHEST
 from poseidon.queues.known_queues import KnownQueues
 from poseidon.queues.model import UNLIMITED, QuotaNode, Quotas
 

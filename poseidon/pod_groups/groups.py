@@ -21,7 +21,8 @@ from poseidon.pod_groups.members import GroupMembers
 from poseidon.pod_groups.readers.kueue_topology import list_owned_pods, list_stated_pods, read_topology_demand
 from poseidon.pod_groups.scheduler_names import foreign_words, split_words
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
-from poseidon.pods.tasks import HIGHEST, LOWEST, Task
+from poseidon.pods.priority_classes import HIGHEST, LOWEST
+from poseidon.pods.tasks import Task
 from poseidon.pods.templates import NEVER
 from poseidon.pods.tree_place import NO_TREE, TreePlace
 from protos.conventions.number_formats import format_count

@@ -39,7 +39,7 @@ from poseidon.pod_groups.readers.volcano import find_part, is_tree
 from poseidon.pod_groups.roles import Offered, choose_offered
 from poseidon.pod_groups.scheduler_names import ForeignMembers, Named
 from poseidon.pods import tasks as pod_translation
-from poseidon.pods.tasks import PriorityResolver
+from poseidon.pods.priority_classes import PriorityResolver
 
 
 class GroupMembers:

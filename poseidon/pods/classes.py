@@ -11,9 +11,9 @@ from weakref import WeakValueDictionary
 from poseidon.devices.needs import DeviceNeeds, add_claims
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pod_rules.given_tolerations import GivenTolerations
 from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
 from poseidon.pod_rules.redundant_pod_affinity import drop_kept_terms
+from poseidon.pod_rules.tolerations_from_flavors import GivenTolerations
 from poseidon.pods.daemon_sets import nobodys
 from poseidon.pods.templates import Plain, Template, TemplateTable
 from poseidon.pods.tree_place import NO_TREE, TreePlace

@@ -14,14 +14,10 @@ from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Pod, PodSpec
 from poseidon.kube.parsing.defects import Defect, list_defects
 from poseidon.pod_rules import pod_affinity
-from poseidon.pod_rules.node_affinity import (
-    list_node_feature_rules,
-    node_selector,
-    parse_preferred_terms,
-    parse_required_terms,
-    tolerations,
-)
+from poseidon.pod_rules.node_affinity import node_selector, parse_preferred_terms, parse_required_terms
+from poseidon.pod_rules.node_declared_features import list_node_feature_rules
 from poseidon.pod_rules.rule_limits import describe_excess, keep_few_resources
+from poseidon.pod_rules.taint_toleration import tolerations
 from poseidon.pod_rules.topology_spread import spread_rules
 from poseidon.pods.host_ports_images_disks import disks, images, list_host_ports
 from poseidon.pods.koordinator_priority import service_class
@@ -97,7 +93,7 @@ def class_source(
         ),
         service_class=_service_class(pod, priority) if visibility.service_classes else "",
         daemon=daemon and visibility.daemons,
-        run_seconds=find_run_seconds(pod),
+        run_seconds=find_run_seconds(pod) if pod.metadata.annotations or spec.active_deadline_seconds else 0,
         profile=spec.scheduler_name if spec.scheduler_name in visibility.profiles else "",
         flavor_group=pod.metadata.annotations.get(POD_SET_GROUP, ""),
         gpu_part=next((key for key in KAI_GPU_PARTS if pod.metadata.annotations.get(key)), ""),
@@ -257,8 +253,8 @@ def _service_class(pod: Pod, priority: int | None) -> str:
 def _rules(source: ClassSource, defects: list[Defect]) -> pb.TaskClass:
     spec, metadata = source.spec, source.metadata
     message = pb.TaskClass(
-        node_selector=node_selector(spec, defects),
-        tolerations=tolerations(spec.tolerations, defects),
+        node_selector=node_selector(spec, defects) if spec.node_selector else None,
+        tolerations=tolerations(spec.tolerations, defects) if spec.tolerations else (),
         spread=spread_rules(spec, metadata, defects) if spec.topology_spread_constraints else (),
         images=images(spec),
         volumes=list_node_feature_rules(spec),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from poseidon.pod_rules.given_tolerations import NO_SCHEDULE, GivenToleration, GivenTolerations
-from poseidon.pod_rules.node_affinity import is_tolerated
+from poseidon.pod_rules.taint_toleration import is_tolerated
+from poseidon.pod_rules.tolerations_from_flavors import NO_SCHEDULE, GivenToleration, GivenTolerations
 from poseidon.queues.model import Flavor, QuotaNode
 from protos.firmament.v1 import scheduler_pb2 as pb
 

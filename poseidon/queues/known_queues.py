@@ -17,7 +17,7 @@ from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 from poseidon.namespaces import labels_of
 from poseidon.pod_groups.group_names import Membership, ObjectKey, kueue_group
-from poseidon.pod_rules.given_tolerations import GivenTolerations
+from poseidon.pod_rules.tolerations_from_flavors import GivenTolerations
 from poseidon.queues.flavor_tolerations import list_given
 from poseidon.queues.model import (
     ANY,

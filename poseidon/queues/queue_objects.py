@@ -24,7 +24,7 @@ from poseidon.kube.api.other_projects.queues import (
 from poseidon.kube.api.pod_rules import LabelSelector
 from poseidon.kube.parsing.defects import shorten
 from poseidon.pod_rules.label_selectors import matches_labels
-from poseidon.pods.tasks import LOWEST
+from poseidon.pods.priority_classes import LOWEST
 from poseidon.queues.elastic_quotas import (
     NAMESPACES,
     is_parent,

@@ -13,7 +13,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import build_offline_cluster
 from poseidon.offline.evictability import RunningPods, list_running_pods
-from poseidon.offline.movable import move_prices
+from poseidon.offline.move_costs import move_prices
 from poseidon.offline.plan import Plan, schedule_pods
 from poseidon.pods.move_annotations import parse_announced_move
 from poseidon.pods.tasks import scheduler_of

@@ -22,7 +22,7 @@ from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.client.errors import ApiError
 from poseidon.offline.evictability import find_forbidding_annotation, goes_with_its_node
-from poseidon.pod_rules.node_affinity import is_tolerated
+from poseidon.pod_rules.taint_toleration import is_tolerated
 from poseidon.pods.move_annotations import parse_announced_move
 from poseidon.pods.requests_and_limits import amounts, effective_requests
 from poseidon.pods.tasks import get_qualified_name

@@ -8,7 +8,7 @@ from enum import Enum
 
 from poseidon.embedding import EmbeddedTrials
 from poseidon.group_trees.status.placement import natural
-from poseidon.offline.freeing import FreeNodes, find_free_nodes, make_trials
+from poseidon.offline.freeable_nodes import FreeNodes, find_free_nodes, make_trials
 from poseidon.rescheduling.cluster_access import NOT_FREED
 from poseidon.rescheduling.initial_cluster import InitialCluster
 

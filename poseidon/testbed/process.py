@@ -15,20 +15,20 @@ from typing import Any
 import click
 
 from poseidon.testbed.api_server.flow_control import WriteLimits
-from poseidon.testbed.api_server.options import ClusterOptions
-from poseidon.testbed.api_server.reports import (
+from poseidon.testbed.api_server.measured_use import (
     KoordletSimulation,
     MetricsServer,
     Reporter,
     ReportOptions,
     run_reporters,
 )
+from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
+from poseidon.testbed.controllers.controller_loop import drive
 from poseidon.testbed.controllers.device_claims import ClaimSimulation
 from poseidon.testbed.controllers.device_driver import DriverSimulation
-from poseidon.testbed.controllers.driving import drive
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
-from poseidon.testbed.controllers.replacement import PodReplacement
+from poseidon.testbed.controllers.replica_controllers import PodReplacement
 from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.controllers.volumes import VolumeSimulation
 from poseidon.testbed.kubeconfig import write_kubeconfig

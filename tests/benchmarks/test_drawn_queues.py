@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from benchmarks.judge.drawn_queues.__main__ import main
 from benchmarks.judge.drawn_queues.drawing import DrawnCase, draw_case
-from benchmarks.judge.drawn_queues.elsewhere import decide_elsewhere
-from benchmarks.judge.drawn_queues.here import decide_here
+from benchmarks.judge.drawn_queues.other_program import decide_elsewhere
+from benchmarks.judge.drawn_queues.this_scheduler import decide_here
 from benchmarks.judge.queues.cases import Case
 from benchmarks.judge.queues.rules import list_faults
 from tests.support.effort import examples

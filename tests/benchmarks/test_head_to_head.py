@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from benchmarks.__main__ import main
 from benchmarks.declarative.loading import WorkloadError, load_workload
 from benchmarks.declarative.templates import Manifest
-from benchmarks.head_to_head.arenas import ArenaOptions
 from benchmarks.head_to_head.cases import BURSTS, RATES, Case, Part, Sizes, make_cases
+from benchmarks.head_to_head.clusters import ArenaOptions
 from benchmarks.head_to_head.document import BEGIN, DOCS, END, DocumentError, insert, tables
 from benchmarks.head_to_head.results import Results
 from benchmarks.head_to_head.session import CLIENT, KUBE, OURS, HeadToHeadOptions, run_head_to_head

@@ -9,7 +9,7 @@ import sys
 import psutil
 import pytest
 
-from benchmarks.children import make_pool
+from benchmarks.child_processes import make_pool
 from benchmarks.reports.charts import sections
 from benchmarks.reports.core import wide_growth_sheets
 from benchmarks.rounds.growing import wide_growth
@@ -64,7 +64,8 @@ def test_what_a_bridge_knows_takes_memory():
 
 
 def test_processes_end_with_the_one_that_was_killed():
-    words = "import time; from benchmarks.children import make_pool; make_pool(1).submit(time.sleep, 600).result()"
+    imports = "import time; from benchmarks.child_processes import make_pool"
+    words = f"{imports}; make_pool(1).submit(time.sleep, 600).result()"
     parent = subprocess.Popen([sys.executable, "-c", words])
     try:
         wait_until(lambda: [each for each in psutil.Process(parent.pid).children() if _is_worker(each)])

@@ -6,7 +6,7 @@ import asyncio
 import re
 
 from poseidon.commands.ui import ui
-from poseidon.testbed.api_server.reports import MetricsServer, ReportOptions
+from poseidon.testbed.api_server.measured_use import MetricsServer, ReportOptions
 from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.harness.child import Child
 from poseidon.testbed.kubeconfig import write_kubeconfig

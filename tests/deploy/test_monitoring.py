@@ -11,8 +11,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from firmament.server.metrics import Metrics
-from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
-from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.bridge.metrics import BridgeMetrics
+from poseidon.bridge.waiting_pod_metrics import QueueDepths
+from poseidon.kube.environment import KubeMetrics
 from poseidon.metrics_sources.intake import SourceMetrics
 from tests.deploy.manifests import DEPLOY, load, of_kind
 

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from poseidon.cli import main
 from poseidon.commands.reschedule import reschedule
-from poseidon.testbed.controllers.driving import drive
+from poseidon.testbed.controllers.controller_loop import drive
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
-from poseidon.testbed.controllers.replacement import PodReplacement
+from poseidon.testbed.controllers.replica_controllers import PodReplacement
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from poseidon.testbed.objects.resources import PODS
 from tests.deploy.installation import installed

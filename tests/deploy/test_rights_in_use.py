@@ -19,9 +19,9 @@ from poseidon.cli import main
 from poseidon.kube.api.collections import QUEUED_JOBS, QUEUED_OWNERS
 from poseidon.queues.queue_names import SUSPENDABLE
 from poseidon.testbed.api_server.faults import Fault
-from poseidon.testbed.api_server.reports import MetricsServer, ReportOptions, run_reporters
+from poseidon.testbed.api_server.measured_use import MetricsServer, ReportOptions, run_reporters
+from poseidon.testbed.controllers.controller_loop import drive
 from poseidon.testbed.controllers.device_driver import make_slice
-from poseidon.testbed.controllers.driving import drive
 from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.controllers.volumes import VolumeSimulation
 from poseidon.testbed.kubeconfig import write_kubeconfig

@@ -18,13 +18,14 @@ from firmament.configuration.document import RoundSection, SchedulerConfiguratio
 from firmament.core.diagnosis.failed_scheduling_message import TOO_FEW_PLACES
 from firmament.core.reasons import Reason, lack_of
 from firmament.server.metrics import Metrics
-from poseidon.bridge.metrics import BridgeMetrics, QueueDepths
+from poseidon.bridge.metrics import BridgeMetrics
 from poseidon.bridge.queues.queue_metrics import QueueCollector, QueueFigures
+from poseidon.bridge.waiting_pod_metrics import QueueDepths
 from poseidon.kube.api.kinds import KINDS
-from poseidon.kube.client.metrics import KubeMetrics
+from poseidon.kube.environment import KubeMetrics
 from poseidon.metrics_sources.intake import SourceMetrics
 from poseidon.offline.plan import NO_NODES
-from poseidon.pods.tasks import GATED_REASON
+from poseidon.pods.scheduling_gates import GATED_REASON
 from poseidon.rescheduling.metrics import MoveMetrics
 from tests.deploy.manifests import of_kind
 from tests.documentation.markdown import ROOT, blocks, codes, documents, rows, section, text

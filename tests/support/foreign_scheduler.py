@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from poseidon.testbed.controllers.driving import Follower
+from poseidon.testbed.controllers.controller_loop import Follower
 from poseidon.testbed.controllers.node_rules import Amounts, amounts, sum_requests
 from poseidon.testbed.objects.binding import Binding, bind, decode_binding
 from poseidon.testbed.objects.errors import ApiError

@@ -25,8 +25,9 @@ from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import Environment, WatchOptions
+from poseidon.kube.environment import Environment
 from poseidon.kube.watch.reflector import Reflector
+from poseidon.kube.watch_options import WatchOptions
 from poseidon.kube.write.binder import BinderOptions
 from tests.poseidon.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.poseidon.bridge.solver_view import BOUND, PENDING

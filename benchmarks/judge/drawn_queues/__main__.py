@@ -8,8 +8,8 @@ import click
 import msgspec
 
 from benchmarks.judge.drawn_queues.drawing import draw_case
-from benchmarks.judge.drawn_queues.elsewhere import decide_elsewhere
-from benchmarks.judge.drawn_queues.here import decide_here
+from benchmarks.judge.drawn_queues.other_program import decide_elsewhere
+from benchmarks.judge.drawn_queues.this_scheduler import decide_here
 from benchmarks.judge.queues.comparison import Summary
 
 BATCH = 200

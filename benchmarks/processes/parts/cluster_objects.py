@@ -16,7 +16,7 @@ import msgspec
 
 from benchmarks.declarative.templates import Manifest
 from benchmarks.targets.base import TargetError
-from poseidon.demo.tracker import PodName
+from poseidon.demo.binding_latency import PodName
 from poseidon.kube.client.errors import ApiError, UnreachableError
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.transport import Transport

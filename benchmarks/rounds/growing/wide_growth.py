@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 
 from benchmarks.algorithm import run_bursts
-from benchmarks.children import make_pool
+from benchmarks.child_processes import make_pool
 from benchmarks.environment import environment
 from benchmarks.rounds.growing.bridge_memory import measure_bridge_memory
 from benchmarks.scenario import Scenario, machine_events, task_events

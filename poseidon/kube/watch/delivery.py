@@ -56,7 +56,7 @@ class Delivery(Generic[T]):
         """Count received changes of a kind in the metrics."""
         series = self._heard.get(kind)
         if series is None:  # The series is looked up once, because that takes longer than counting.
-            series = self._heard[kind] = self._metrics.watch_events.labels(self._resource, kind)
+            series = self._heard[kind] = self._metrics.watches.watch_events.labels(self._resource, kind)
         series.inc(number)
 
     def report_gone(self, uids: Collection[str]) -> None:
@@ -115,7 +115,7 @@ class Delivery(Generic[T]):
 
     def reject(self, metadata: ObjectMeta, problem: str) -> None:
         """Count an object that cannot be decoded, and log it."""
-        self._metrics.rejected_objects.labels(self._resource).inc()
+        self._metrics.watches.rejected_objects.labels(self._resource).inc()
         name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
         _log.warning(
             'object cannot be decoded and is left out resource=%s name=%s error="%s"',

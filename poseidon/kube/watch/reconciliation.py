@@ -53,9 +53,9 @@ async def reconcile(
         if ours is None:
             continue
         result, differing = await _compare(environment, ours)
-        metrics.reconciliations.labels(ours.resource.name, result).inc()
+        metrics.watches.reconciliations.labels(ours.resource.name, result).inc()
         if differing:
-            metrics.drifted_objects.labels(ours.resource.name).inc(differing)
+            metrics.watches.drifted_objects.labels(ours.resource.name).inc(differing)
             list_anew()
 
 

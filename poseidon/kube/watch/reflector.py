@@ -119,14 +119,14 @@ class Reflector(Generic[T]):
             except ApiError as error:
                 await self._recover_from_answer(error)
             except KubeError as error:
-                self._metrics.watch_errors.labels(self._resource.name, "connection").inc()
+                self._metrics.watches.watch_errors.labels(self._resource.name, "connection").inc()
                 await self._pause(error, 0.0)
 
     # --- list ----------------------------------------------------------------------------------------------
 
     async def _list(self) -> None:
         """List the collection: pass on all objects, and which known objects no longer exist."""
-        self._metrics.relists.labels(self._resource.name, self._relist_reason).inc()
+        self._metrics.watches.relists.labels(self._resource.name, self._relist_reason).inc()
         versions = self._resource.versions()
         for self._served in versions:
             try:
@@ -337,7 +337,7 @@ class Reflector(Generic[T]):
             self._relist("rewound")
             await asyncio.sleep(self._backoff.next())
         elif error.expired:
-            self._metrics.watch_errors.labels(self._resource.name, "expired").inc()
+            self._metrics.watches.watch_errors.labels(self._resource.name, "expired").inc()
             _log.info("version expired, listing anew resource=%s", self._resource.name)
             self._relist("expired")
             # List again at once the first time; pause if the server repeats the same answer.
@@ -350,7 +350,7 @@ class Reflector(Generic[T]):
         elif error.not_found or (not self._resource.required and error.status == HTTPStatus.FORBIDDEN):
             await self._wait_until_served(error)
         else:
-            self._metrics.watch_errors.labels(self._resource.name, "api").inc()
+            self._metrics.watches.watch_errors.labels(self._resource.name, "api").inc()
             await self._pause(error, error.retry_after or 0.0)
 
     async def _pause(self, error: KubeError, at_least: float) -> None:

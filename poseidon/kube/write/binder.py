@@ -182,13 +182,13 @@ class Binder(WorkerPool[BindRequest]):
         self._sleep = environment.sleep
         self._options = options or BinderOptions()
         self._adaptive = AdaptiveLimit(self._clock, self._options.concurrency)
-        metrics.bind_concurrency.set_function(self._adaptive)
+        metrics.writes.bind_concurrency.set_function(self._adaptive)
         super().__init__(self._carry_out, self._adaptive)
         self._ended: deque[float] = deque([float("-inf")] * self._options.burst, self._options.burst)
         """Times when the last bindings ended, the latest last."""
         self._quiet: asyncio.Task[None] | None = None
         # The series is looked up once, because finding it by its labels takes longer than counting in it.
-        self._durations = {result: metrics.bind_duration.labels(result.value) for result in BindResult}
+        self._durations = {result: metrics.writes.bind_duration.labels(result.value) for result in BindResult}
 
     async def wait_quiet(self) -> None:
         """Wait until there was no binding for ``lull_seconds``, or for ``lone_seconds`` outside of bursts."""
@@ -259,7 +259,7 @@ class Binder(WorkerPool[BindRequest]):
                     return BindOutcome(request, BindResult.FAILED, str(error))
             else:
                 return BindOutcome(request, BindResult.BOUND)
-            self._metrics.bind_retries.inc()
+            self._metrics.writes.bind_retries.inc()
             _log.debug("binding retried pod=%s/%s in=%.1fs", request.namespace, request.name, pause)
             await self._sleep(pause)
 

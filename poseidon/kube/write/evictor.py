@@ -107,7 +107,7 @@ class Evictor(WorkerPool[EvictionRequest]):
             outcome = EvictionOutcome(request, f"cannot be evicted: {error!r}")
         self._requested.discard(request.uid)
         self._end_in_unit(request)
-        self._environment.metrics.evictions.labels(_label(outcome)).inc()
+        self._environment.metrics.writes.evictions.labels(_label(outcome)).inc()
         self._on_outcome(outcome)
 
     def _end_in_unit(self, request: EvictionRequest) -> None:

@@ -77,7 +77,7 @@ class PodRecovery:
         except Exception as error:  # noqa: BLE001 - whatever a manifest holds, it must not end the others
             result = "failed"
             _log.error('refused pod cannot be recovered pod=%s error="%r"', pod, error)
-        self._metrics.recoveries.labels(result).inc()
+        self._metrics.writes.recoveries.labels(result).inc()
 
     async def _delete_replaced(self, pod: PodRef) -> str:
         return "deleted" if await self._delete(pod) else "obsolete"

@@ -219,12 +219,12 @@ class WriteBehind(Generic[W]):
         self._wait_quiet = wait_quiet
         metrics = environment.metrics
         # The series is looked up once, because finding it by its labels takes longer than counting in it.
-        self._counts = {result: metrics.writes.labels(kind, result) for result in _RESULTS}
+        self._counts = {result: metrics.writes.status_writes.labels(kind, result) for result in _RESULTS}
         self._random = environment.random
         self._sleep = environment.sleep
         self._options = options or WriteBehindOptions()
         self._waiting: dict[Hashable, _Waiting[W]] = {}
-        metrics.writes_waiting.labels(kind).set_function(lambda: len(self._waiting))
+        metrics.writes.status_writes_waiting.labels(kind).set_function(lambda: len(self._waiting))
         self._active: set[Hashable] = set()
         late = self._options.late
         self._late = asyncio.Semaphore(late) if late is not None else None

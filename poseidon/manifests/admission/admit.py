@@ -20,7 +20,7 @@ from poseidon.manifests.admission.limit_ranges import complete_spec, violations
 from poseidon.manifests.admission.quotas import ResourceQuotaUse
 from poseidon.manifests.admission.runtime_classes import RuntimeClassMismatchError, apply_runtime_class
 from poseidon.manifests.controllers.volumes import was_held
-from poseidon.manifests.wording import list_names, suggest_printing
+from poseidon.manifests.warning_phrases import list_names, suggest_printing
 from poseidon.pods.tasks import get_qualified_name
 
 

@@ -13,7 +13,7 @@ from poseidon.kube.api.namespaces import ResourceQuota, ScopeRequirement
 from poseidon.kube.api.pods import Container, Pod
 from poseidon.kube.parsing.defects import Defect
 from poseidon.manifests.amounts import format_amount, parse_amount, unit_of
-from poseidon.manifests.wording import list_names
+from poseidon.manifests.warning_phrases import list_names
 from poseidon.pods.requests_and_limits import (
     BEST_EFFORT,
     effective_limits,

@@ -20,7 +20,8 @@ from poseidon.kube.api.pod_rules import (
 )
 from poseidon.kube.api.pods import Pod, PodSpec
 from poseidon.kube.api.workloads import PodTemplate
-from poseidon.pod_rules.node_affinity import NAME_FIELD, is_tolerated
+from poseidon.pod_rules.node_affinity import NAME_FIELD
+from poseidon.pod_rules.taint_toleration import is_tolerated
 from poseidon.volumes.matching import holds
 
 _TOLERATED = (

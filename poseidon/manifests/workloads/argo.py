@@ -9,7 +9,7 @@ from typing import Any
 
 from poseidon.kube.api.decoding import MalformedObjectError
 from poseidon.manifests.validation import MAX_PODS
-from poseidon.manifests.wording import suggest_printing
+from poseidon.manifests.warning_phrases import suggest_printing
 from poseidon.manifests.workloads.common.fields import (
     NotKnownError,
     Value,

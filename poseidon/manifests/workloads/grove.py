@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from poseidon.kube.api.decoding import MalformedObjectError
-from poseidon.manifests.wording import suggest_printing
+from poseidon.manifests.warning_phrases import suggest_printing
 from poseidon.manifests.workloads.common.fields import (
     NotKnownError,
     Value,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from poseidon.manifests.wording import suggest_printing
+from poseidon.manifests.warning_phrases import suggest_printing
 from poseidon.manifests.workloads.common.fields import (
     NotKnownError,
     Value,

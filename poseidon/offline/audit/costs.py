@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from poseidon.embedding import EmbeddedTrials
-from poseidon.offline.movable import PaidMove
+from poseidon.offline.move_costs import PaidMove
 from protos.conventions.number_formats import format_count
 
 _POINTS = 20

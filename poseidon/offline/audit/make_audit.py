@@ -14,8 +14,8 @@ from poseidon.offline.audit.findings import Audit, Cure, Hot, Misplaced, Move, S
 from poseidon.offline.audit.object_changes import Objects
 from poseidon.offline.cluster import build_offline_cluster
 from poseidon.offline.evictability import RunningPods, list_running_pods
-from poseidon.offline.freeing import find_free_nodes, make_trials
-from poseidon.offline.movable import move_prices
+from poseidon.offline.freeable_nodes import find_free_nodes, make_trials
+from poseidon.offline.move_costs import move_prices
 from poseidon.offline.plan import Plan, list_node_uses, schedule_pods
 from protos.firmament.v1 import scheduler_pb2 as pb
 

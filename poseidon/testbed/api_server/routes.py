@@ -13,9 +13,9 @@ from poseidon.testbed.access import Accounts
 from poseidon.testbed.api_server import discovery, requests
 from poseidon.testbed.api_server.eviction import decode_eviction, evict
 from poseidon.testbed.api_server.listing import list_page, render
+from poseidon.testbed.api_server.measured_use import METRICS, MetricsServer
 from poseidon.testbed.api_server.operations import Operations
 from poseidon.testbed.api_server.options import ClusterOptions
-from poseidon.testbed.api_server.reports import METRICS, MetricsServer
 from poseidon.testbed.api_server.requests import Target
 from poseidon.testbed.api_server.tables import table, wants_table
 from poseidon.testbed.api_server.watching import WatchCursor, stream

@@ -19,11 +19,11 @@ from poseidon.testbed.access import ACCESS_PATH, ADMINISTRATOR, Accounts, Attrib
 from poseidon.testbed.api_server import bulk, requests
 from poseidon.testbed.api_server.faults import Fault, FaultPlan
 from poseidon.testbed.api_server.flow_control import FlowControl
+from poseidon.testbed.api_server.measured_use import METRICS, MetricsServer
 from poseidon.testbed.api_server.operations import Operations
 from poseidon.testbed.api_server.options import ClusterOptions
-from poseidon.testbed.api_server.reports import METRICS, MetricsServer
 from poseidon.testbed.api_server.routes import Router
-from poseidon.testbed.controllers.driving import drive
+from poseidon.testbed.controllers.controller_loop import drive
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.history import Journal
 from poseidon.testbed.objects.store import Store

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from poseidon.testbed.controllers.driving import Follower
+from poseidon.testbed.controllers.controller_loop import Follower
 from poseidon.testbed.objects.pods import is_over
 from poseidon.testbed.objects.store import Store, decode
 

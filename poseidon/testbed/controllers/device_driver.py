@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from poseidon.testbed.controllers.controller_loop import Follower
 from poseidon.testbed.controllers.device_claims import CLAIMS
-from poseidon.testbed.controllers.driving import Follower
 from poseidon.testbed.controllers.node_rules import annotations_of
 from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.store import Store, decode

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from poseidon.testbed.controllers.driving import Follower
+from poseidon.testbed.controllers.controller_loop import Follower
 from poseidon.testbed.controllers.node_rules import selects
 from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.pods import condition_of

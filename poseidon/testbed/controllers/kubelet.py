@@ -9,9 +9,9 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
-from poseidon.testbed.controllers.admission import KubeletAdmission, Refusal
+from poseidon.testbed.controllers.controller_loop import Agenda, Follower
 from poseidon.testbed.controllers.device_claims import is_prepared
-from poseidon.testbed.controllers.driving import Agenda, Follower
+from poseidon.testbed.controllers.kubelet_admission import KubeletAdmission, Refusal
 from poseidon.testbed.controllers.node_rules import annotations_of, claim_names, is_bound, is_reached
 from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.pods import set_conditions

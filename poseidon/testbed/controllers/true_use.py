@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from poseidon.testbed.controllers.driving import Follower
+from poseidon.testbed.controllers.controller_loop import Follower
 from poseidon.testbed.controllers.node_rules import amount, parse_quantity
 from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.store import Store, decode

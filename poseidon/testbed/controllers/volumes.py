@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from poseidon.testbed.controllers.driving import Agenda, Follower
+from poseidon.testbed.controllers.controller_loop import Agenda, Follower
 from poseidon.testbed.controllers.node_rules import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,

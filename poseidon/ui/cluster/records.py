@@ -30,14 +30,8 @@ from poseidon.pod_groups.readers.exclusive_topology import read_domain_part
 from poseidon.pods.requests_and_limits import amounts, effective_requests
 from poseidon.pods.resizes import as_counted
 from poseidon.pods.run_times import find_last_end
-from poseidon.pods.tasks import (
-    GATED_REASON,
-    Disposition,
-    classify_pod,
-    get_qualified_name,
-    scheduler_of,
-    workload_of,
-)
+from poseidon.pods.scheduling_gates import GATED_REASON
+from poseidon.pods.tasks import Disposition, classify_pod, get_qualified_name, scheduler_of, workload_of
 from poseidon.pods.visibility import APP_GROUP_LABEL, WORKLOAD_LABEL
 from poseidon.ui.cluster.pod_claims import ClaimOfPod, list_pod_claims
 from poseidon.ui.cluster.pod_rules import NO_RULES, PodRules, pod_rules

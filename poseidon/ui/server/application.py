@@ -19,12 +19,12 @@ from poseidon.ui.server.connections import Connections, Counted
 from poseidon.ui.server.cure_routes import CureRoutes
 from poseidon.ui.server.events import Events
 from poseidon.ui.server.flow_routes import FlowRoutes
-from poseidon.ui.server.guesses import SECONDS, Guesses
 from poseidon.ui.server.limits import RETRY_SECONDS, Gate, Limits
 from poseidon.ui.server.metrics import PATH, PageMetrics
 from poseidon.ui.server.queue_routes import QueueRoutes
 from poseidon.ui.server.routes import Routes
 from poseidon.ui.server.security_headers import HEADERS
+from poseidon.ui.server.wrong_tokens import SECONDS, Guesses
 from poseidon.ui.work.process import BusyError
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from poseidon.ui.cluster.evictions import PREEMPTED, Eviction
 from poseidon.ui.cluster.store import ClusterStore
 from poseidon.ui.known_rounds import MOST_ROUNDS, summary
 from poseidon.ui.page_data import About, Capabilities, Known, SolverStatus
-from poseidon.ui.sources.following import zones_taker
 from poseidon.ui.sources.measured import MeasuredUse
 from poseidon.ui.sources.source import NotExplainedError
 from poseidon.ui.sources.thresholds import thresholds_in
+from poseidon.ui.sources.watched_objects import zones_taker
 from poseidon.ui.versions import Versions
 from poseidon.ui.work.planning import PlannedCluster, explain_pod, plan_cluster
 from poseidon.ui.work.process import BusyError, JobError

@@ -13,11 +13,11 @@ from poseidon.ui.audience import Audience
 from poseidon.ui.cluster.store import ClusterStore
 from poseidon.ui.page_data import About, Capabilities, Known, SolverStatus
 from poseidon.ui.sources.figures import MetricsPoll
-from poseidon.ui.sources.following import followers
 from poseidon.ui.sources.lease import LeasePoll
 from poseidon.ui.sources.measured import MeasuredUse
 from poseidon.ui.sources.solver import SolverPoll
 from poseidon.ui.sources.thresholds import thresholds_of
+from poseidon.ui.sources.watched_objects import followers
 from poseidon.ui.versions import Versions
 
 if TYPE_CHECKING:

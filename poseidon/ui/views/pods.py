@@ -11,10 +11,10 @@ from poseidon.explanations import describe_outcome, plain
 from poseidon.ui.cluster.records import BOUND, ENDED, GATED, GONE, PENDING
 from poseidon.ui.single_file import describe_file_session, single_file
 from poseidon.ui.views.amounts import amount_text, in_order
+from poseidon.ui.views.blocking_pods import list_pods_in_the_way
 from poseidon.ui.views.claims import show_claims
 from poseidon.ui.views.flow.arcs import price_of
 from poseidon.ui.views.pending import reason_key
-from poseidon.ui.views.room import list_pods_in_the_way
 
 if TYPE_CHECKING:
     from poseidon.explanations import PodExplanation, Verdict

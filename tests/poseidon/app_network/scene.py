@@ -13,7 +13,7 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import ReflectorOptions
+from poseidon.kube.watch_options import ReflectorOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.poseidon.app_network.definitions import definitions
 from tests.poseidon.bridge.scripted_solver import ScriptedSolver, running_solver

@@ -17,10 +17,10 @@ from poseidon.app_network.options import NetworkArguments, NetworkOptions
 from poseidon.app_network.state import NetworkState
 from poseidon.kube.client.errors import ApiError, UnreachableError
 from poseidon.kube.client.media_types import MERGE_PATCH
-from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import Environment, ReflectorOptions
+from poseidon.kube.environment import Environment, KubeMetrics
+from poseidon.kube.watch_options import ReflectorOptions
 from poseidon.kube.write.event_writer import EventWriter
 from tests.poseidon.app_network.definitions import definitions
 from tests.poseidon.app_network.scene import APP_GROUPS, CONFIG_MAPS, CRDS, EVENTS, TOPOLOGIES

@@ -13,7 +13,8 @@ from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import Environment, WatchOptions
+from poseidon.kube.environment import Environment
+from poseidon.kube.watch_options import WatchOptions
 from tests.poseidon.bridge.scripted_solver import ScriptedSolver, running_solver
 from tests.support.pod_way import WatchedServer
 from tests.support.waiting import until

@@ -8,10 +8,10 @@ from prometheus_client import CollectorRegistry
 from firmament.core.diagnosis.failed_scheduling_message import explain_too_few_places
 from firmament.core.reasons import Reason, lack_of
 from poseidon import plan
-from poseidon.bridge.metrics import QUEUES, QueueDepths
 from poseidon.bridge.solver_stream.batches import AnswerTimes
+from poseidon.bridge.unschedulable_plugins import OTHER, PLUGINS, plugins_of
+from poseidon.bridge.waiting_pod_metrics import QUEUES, QueueDepths
 from poseidon.lifecycle.phases import Phase, PodRecord
-from poseidon.lifecycle.unschedulable_plugins import OTHER, PLUGINS, plugins_of
 from poseidon.volumes import requirements
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.documentation.markdown import ROOT

@@ -13,6 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from poseidon.bridge.options import BridgeOptions
+from poseidon.bridge.readiness import explain_unready
 from poseidon.bridge.round_history import RoundHistory
 from poseidon.bridge.runner import Bridge, BridgeProcess, RewoundError
 from poseidon.bridge.solver_stream.session_interface import DistrustedError
@@ -259,7 +260,7 @@ def test_the_next_round_may_wait_beyond_500_bindings_under_way(monkeypatch, unde
 
 
 def test_a_bridge_that_knows_no_cluster_says_so():
-    assert Quiet().bridge.explain_unready() == "the cluster is not known yet"
+    assert explain_unready(Quiet().bridge.readiness) == "the cluster is not known yet"
 
 
 def test_how_many_nodes_and_pods_there_are_is_a_metric():
@@ -304,7 +305,7 @@ async def test_leadership_is_given_back_at_the_end_after_all_is_written(transpor
         running = Running(transport, port, lease)
         await until(lambda: solver.synced)
         assert solver.hellos[0].fencing == 77, "the number of the Lease, not that of the options"
-        assert running.bridge.explain_unready() == ""
+        assert explain_unready(running.bridge.readiness) == ""
         await until(lambda: solver.reports)
         running.stop.set()
         await running.end()
@@ -344,11 +345,11 @@ async def test_a_standby_is_ready_without_a_solver_and_does_what_it_kept_once_it
     async with running_solver(solver) as port:
         running = Running(transport, port, lease)
         bridge = running.bridge
-        await until(lambda: bridge.explain_unready() == "")
+        await until(lambda: explain_unready(bridge.readiness) == "")
         assert bridge.state.pending_count() == 1
         assert solver.hellos == []
         lease.elect()
-        await until(lambda: solver.synced and bridge.explain_unready() == "")
+        await until(lambda: solver.synced and explain_unready(bridge.readiness) == "")
         [record] = bridge.state.records()
         assert list(solver.states()) == [record.task.uid]
         await api.pod("b")
@@ -360,7 +361,7 @@ async def test_a_standby_is_ready_without_a_solver_and_does_what_it_kept_once_it
 
 async def test_a_leader_without_a_stream_to_a_solver_is_not_ready(transport: Transport, api: Api):
     running = Running(transport, 9, Lease())
-    await until(lambda: running.bridge.explain_unready() == "no stream to a solver")
+    await until(lambda: explain_unready(running.bridge.readiness) == "no stream to a solver")
     running.stop.set()
     await running.end()
 

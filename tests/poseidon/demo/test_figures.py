@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from poseidon.demo.binding_latency import PodName, PodTracker, percentile
 from poseidon.demo.report import Summary, summarise
-from poseidon.demo.tracker import PodName, PodTracker, percentile
 from poseidon.demo.verification import occupancy
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod

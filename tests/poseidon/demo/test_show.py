@@ -16,7 +16,7 @@ import psutil
 import pytest
 import yaml
 
-from poseidon.demo.machine import MachineMeter
+from poseidon.demo.machine_load import MachineMeter
 from poseidon.demo.seeding import create_in_bulk, ensure_namespace
 from poseidon.demo.show import Show
 from poseidon.demo.show_objects import (

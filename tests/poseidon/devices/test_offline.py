@@ -12,7 +12,7 @@ from poseidon.manifests.loader import load_manifests
 from poseidon.offline.evictability import MoveRules
 from poseidon.offline.plan import make_plan
 from poseidon.pod_groups.groups import Groups
-from poseidon.pods.tasks import PriorityResolver
+from poseidon.pods.priority_classes import PriorityResolver
 from tests.poseidon.bridge.objects import pod
 from tests.poseidon.devices.objects import with_claims
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from poseidon.bridge.unschedulable_plugins import OTHER, PHRASES, PLUGINS, plugins_of
 from poseidon.lifecycle.failed_scheduling_timing import reasons_of
 from poseidon.lifecycle.kubelet_reasons import another_node_may_cure
-from poseidon.lifecycle.unschedulable_plugins import OTHER, PHRASES, PLUGINS, plugins_of
 
 HEAD = "0/9 nodes are available: "
 

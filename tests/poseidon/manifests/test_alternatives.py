@@ -10,7 +10,7 @@ from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.alternatives import one_of_each
 from poseidon.manifests.documents import Document
-from poseidon.manifests.left_out import holds_pods, pods_left_out, warn_of_objects_left_out
+from poseidon.manifests.left_out_objects import holds_pods, pods_left_out, warn_of_objects_left_out
 
 
 def document(source: str, kind: str, name: Any = "x", version: str = "v1", **value: Any) -> Document:

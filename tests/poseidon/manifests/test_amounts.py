@@ -7,7 +7,7 @@ import pytest
 from poseidon.kube.parsing.quantities import MAX_AMOUNT
 from poseidon.manifests.amounts import format_amount, parse_amount, unit_of
 from poseidon.manifests.assumed_nodes import make_nodes, parse_nodes
-from poseidon.manifests.wording import list_names, suggest_printing
+from poseidon.manifests.warning_phrases import list_names, suggest_printing
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Pod
-from poseidon.manifests.missing import warn_of_missing_app_groups, warn_of_missing_daemon_sets
+from poseidon.manifests.missing_references import warn_of_missing_app_groups, warn_of_missing_daemon_sets
 from tests.poseidon.manifests.objects import owner, pod
 
 APP_GROUP = "appgroup.diktyo.x-k8s.io"

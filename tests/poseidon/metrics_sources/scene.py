@@ -13,10 +13,10 @@ import msgspec
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import Environment, ReflectorOptions
+from poseidon.kube.environment import Environment, KubeMetrics
+from poseidon.kube.watch_options import ReflectorOptions
 from poseidon.metrics_sources.all_sources import Utilisation
 from poseidon.metrics_sources.options import UtilisationOptions
 from poseidon.metrics_sources.samples import SOURCES, LatestSamples

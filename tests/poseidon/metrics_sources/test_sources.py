@@ -10,8 +10,8 @@ from poseidon.metrics_sources.options import (
     PrometheusQuery,
     UtilisationOptions,
 )
+from poseidon.testbed.api_server.measured_use import MetricsServer, ReportOptions, node_metric_definition
 from poseidon.testbed.api_server.options import ClusterOptions
-from poseidon.testbed.api_server.reports import MetricsServer, ReportOptions, node_metric_definition
 from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.controllers.true_use import USAGE, TrueUse
 from poseidon.testbed.objects.resources import CUSTOM_RESOURCE_DEFINITIONS

@@ -8,7 +8,7 @@ from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.resource import Change
 from poseidon.metrics_sources.intake import Intake, SourceMetrics
 from poseidon.metrics_sources.readings import NodeReading, PodReading
-from poseidon.testbed.api_server.reports import KoordletSimulation, ReportOptions
+from poseidon.testbed.api_server.measured_use import KoordletSimulation, ReportOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
 from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.objects.resources import NODES, PODS

@@ -14,8 +14,8 @@ from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology,
 from poseidon.kube.api.resource import Change
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import ReflectorOptions
 from poseidon.kube.parsing.defects import Defect
+from poseidon.kube.watch_options import ReflectorOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.poseidon.bridge.objects import node, pod, present
 from tests.poseidon.bridge.scripted_solver import ScriptedSolver, running_solver

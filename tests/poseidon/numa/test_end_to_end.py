@@ -10,7 +10,7 @@ import pytest
 from firmament.configuration.document import SchedulerConfiguration
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import ReflectorOptions
+from poseidon.kube.watch_options import ReflectorOptions
 from poseidon.numa.fingerprints import of_hashes, pod_hash
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.firmament.server.driving import running_server

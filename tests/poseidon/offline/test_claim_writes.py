@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from poseidon.bridge.state import BridgeState
 from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite, WriteEnd
-from poseidon.offline.devices import apply_report, make_write
+from poseidon.offline.device_controllers import apply_report, make_write
 from tests.poseidon.bridge.objects import pod
 from tests.poseidon.devices.objects import allocation, claim
 

@@ -10,7 +10,7 @@ from poseidon.disruption_budgets.eviction_answers import BudgetAnswers
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pods import Pod
 from poseidon.offline.evictability import MoveRules, RunningPods, goes_with_its_node
-from poseidon.offline.movable import move_prices
+from poseidon.offline.move_costs import move_prices
 from poseidon.pod_groups.groups import Groups
 
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from poseidon.offline.movable import PaidMove
+from poseidon.offline.move_costs import PaidMove
 from poseidon.offline.plan import Binding, NodeUse, Pending, Plan, Preemption, Round
 from poseidon.offline.planned_groups import PlannedGroup
 from poseidon.offline.planned_queues import PlannedQueue, QueueUse

@@ -28,7 +28,7 @@ from poseidon.kube.api.pod_groups import (
 from poseidon.pod_groups.composites import FARTHEST_ROOT, CompositeTrees
 from poseidon.pod_groups.group_names import COMPOSITE_POD_GROUP, NATIVE_POD_GROUP, ObjectKey
 from poseidon.pod_groups.groups import Groups
-from poseidon.pods.tasks import PriorityResolver
+from poseidon.pods.priority_classes import PriorityResolver
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.pod_groups.objects import pod
 

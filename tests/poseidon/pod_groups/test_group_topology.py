@@ -8,7 +8,7 @@ from poseidon.kube.api.other_projects.kueue_topology import TopologyLevels
 from poseidon.pod_groups.group_names import NATIVE_POD_GROUP, POD_GROUP, kueue_group
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.topology_annotations import REQUIRED
-from poseidon.pods.tasks import PriorityResolver
+from poseidon.pods.priority_classes import PriorityResolver
 from tests.poseidon.bridge import objects
 from tests.poseidon.pod_groups.objects import native, pod, pod_group
 

@@ -12,7 +12,8 @@ from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.nodes.machines import machine
 from poseidon.pods.classes import ClassTable
-from poseidon.pods.tasks import PriorityResolver, translate_pod
+from poseidon.pods.priority_classes import PriorityResolver
+from poseidon.pods.tasks import translate_pod
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 WORDS = st.sampled_from(["", "a", "b", "zone", "metadata.name"])

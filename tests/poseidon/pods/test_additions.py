@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from poseidon.devices.needs import ClaimNeed
-from poseidon.pod_rules.given_tolerations import GivenToleration
 from poseidon.pod_rules.pod_affinity import ANYWHERE, GROUP_LABEL, Colocation
 from poseidon.pod_rules.redundant_pod_affinity import KeptTerm
+from poseidon.pod_rules.tolerations_from_flavors import GivenToleration
 from poseidon.pods.classes import LEAST_SURPLUS, ClassTable
 from poseidon.pods.tree_place import NO_TREE, TreePlace
 from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds

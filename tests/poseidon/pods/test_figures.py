@@ -46,9 +46,9 @@ FIGURES = {
         3: "koord-free",
     },
     "poseidon.pods.requests_and_limits:ASSUMED": {"cpu": 100, "memory": 209715200},
-    "poseidon.pods.tasks:HIGHEST": 2147483647,
-    "poseidon.pods.tasks:LOWEST": -2147483648,
-    "poseidon.pods.tasks:SYSTEM_CLASSES": {
+    "poseidon.pods.priority_classes:HIGHEST": 2147483647,
+    "poseidon.pods.priority_classes:LOWEST": -2147483648,
+    "poseidon.pods.priority_classes:SYSTEM_CLASSES": {
         "system-cluster-critical": 2000000000,
         "system-node-critical": 2000001000,
     },

@@ -10,8 +10,9 @@ from poseidon.kube.api.pods import Container, Pod, PodSpec, PodStatus
 from poseidon.kube.api.pods import ResourceRequirements as Resources
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.koordinator_priority import service_class
+from poseidon.pods.priority_classes import PriorityResolver
 from poseidon.pods.requests_and_limits import effective_limits, quality_of_service
-from poseidon.pods.tasks import PriorityResolver, translate_pod
+from poseidon.pods.tasks import translate_pod
 from tests.support.needs import visible
 from tests.support.task_classes import class_content
 

@@ -10,11 +10,10 @@ from poseidon.kube.api.metadata import ObjectMeta, seconds
 from poseidon.kube.api.nodes import PriorityClass
 from poseidon.kube.api.pods import Pod
 from poseidon.pods.classes import ClassTable
+from poseidon.pods.priority_classes import PriorityResolver, UnknownPriorityClassError
 from poseidon.pods.tasks import (
     Disposition,
-    PriorityResolver,
     Task,
-    UnknownPriorityClassError,
     classify_pod,
     get_qualified_name,
     job,

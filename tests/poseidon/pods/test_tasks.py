@@ -8,16 +8,13 @@ import pytest
 
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.metadata import ObjectMeta
-from poseidon.kube.api.nodes import PriorityClass
 from poseidon.kube.api.pods import Pod
 from poseidon.pods.classes import ClassTable
+from poseidon.pods.priority_classes import PriorityResolver
 from poseidon.pods.tasks import (
     LONGEST,
     Disposition,
-    PriorityResolver,
-    UnknownPriorityClassError,
     classify_pod,
-    describe_gates,
     get_qualified_name,
     job,
     job_id,
@@ -98,94 +95,10 @@ def test_long_identities_are_shortened_to_a_digest_and_stay_different():
     assert len(join_parts("b" * 2 * LONGEST, "c")) == LONGEST // 2 + 1 + 64
 
 
-def test_gates_are_named():
-    assert describe_gates(pod()) == ""
-    found = pod(schedulingGates=[{"name": "a"}, {"name": "b"}])
-    assert describe_gates(found) == "Nobody schedules it before its scheduling gates are gone: a, b."
-
-
-def classes(**given: dict[str, Any]) -> PriorityResolver:
-    return PriorityResolver(
-        convert_object({"metadata": {"name": name}, **fields}, PriorityClass)
-        for name, fields in given.items()
-    )
-
-
-HIGH = {"value": 1000}
-LIMIT = 2**31
-
-
-@pytest.mark.parametrize(
-    ("known", "spec", "priority"),
-    [
-        ({}, {}, 0),
-        ({}, {"priority": 7}, 7),
-        ({"high": HIGH}, {"priorityClassName": "high"}, 1000),
-        ({"high": HIGH}, {"priorityClassName": "high", "priority": 7}, 7),
-        ({"high": HIGH}, {}, 0),
-        ({"a": {"value": 5, "globalDefault": True}, "b": {"value": 9, "globalDefault": True}}, {}, 5),
-        ({"a": {"value": 5, "globalDefault": True}, "high": HIGH}, {"priorityClassName": "high"}, 1000),
-        ({}, {"priorityClassName": "system-cluster-critical"}, 2_000_000_000),
-        ({}, {"priorityClassName": "system-node-critical"}, 2_000_001_000),
-        ({}, {"priority": LIMIT}, LIMIT - 1),
-        ({}, {"priority": -LIMIT - 1}, -LIMIT),
-        ({"a": {"value": LIMIT}}, {"priorityClassName": "a"}, LIMIT - 1),
-    ],
-)
-def test_the_priority_of_a_pod_is_its_own_or_that_of_its_class(known, spec, priority):
-    assert classes(**known).priority(pod(**spec).spec) == priority
-
-
-def test_a_class_that_does_not_exist_is_named_and_counts_as_nothing():
-    resolver = classes()
-    with pytest.raises(UnknownPriorityClassError, match="no PriorityClass 'gone' exists"):
-        resolver.priority(pod(priorityClassName="gone").spec)
-    assert translate_pod(pod(priorityClassName="gone"), ClassTable(), resolver).priority == 0
-    assert resolver.of_class("gone") is None
-
-
-def test_classes_change_and_go_but_those_of_the_system_stay():
-    resolver = classes(high={**HIGH, "globalDefault": True, "preemptionPolicy": "Never"})
-    assert resolver.forbids_preemption("high")
-    resolver.upsert(convert_object({"metadata": {"name": "high"}, "value": 5}, PriorityClass))
-    assert (resolver.of_class("high"), resolver.priority(pod().spec)) == (5, 0)
-    assert not resolver.forbids_preemption("high")
-    resolver.remove("high")
-    assert resolver.of_class("high") is None
-    resolver.upsert(convert_object({"metadata": {"name": "system-node-critical"}, "value": 5}, PriorityClass))
-    assert resolver.of_class("system-node-critical") == 5
-    resolver.remove("system-node-critical")
-    assert resolver.of_class("system-node-critical") == 2_000_001_000
-    resolver.remove("unknown")
-
-
-PEACEFUL = {"value": 5, "preemptionPolicy": "Never"}
-
-
-@pytest.mark.parametrize(
-    ("known", "spec", "never"),
-    [
-        ({}, {}, False),
-        ({}, {"preemptionPolicy": "Never"}, True),
-        ({"p": PEACEFUL}, {"priorityClassName": "p"}, True),
-        ({"p": PEACEFUL}, {"priorityClassName": "p", "preemptionPolicy": "PreemptLowerPriority"}, False),
-        ({"p": PEACEFUL}, {"priorityClassName": "p", "priority": 5}, False),
-        ({"p": {**PEACEFUL, "preemptionPolicy": "PreemptLowerPriority"}}, {"priorityClassName": "p"}, False),
-        ({"p": {**PEACEFUL, "globalDefault": True}}, {}, True),
-        ({"p": {**PEACEFUL, "globalDefault": True}, "q": {"value": 4, "globalDefault": True}}, {}, False),
-        ({"p": PEACEFUL}, {"priorityClassName": "other"}, False),
-    ],
-)
-def test_whether_a_pod_evicts_others_is_said_by_its_spec_or_its_class(known, spec, never):
-    resolver, table = classes(**known), ClassTable()
-    assert resolver.never_preempts(pod(**spec).spec) is never
-    assert table.message(translate_pod(pod(**spec), table, resolver).task_class).never_preempts is never
-
-
 def test_a_resize_under_way_counts_with_the_larger_request():
     table = ClassTable()
     held = {"name": "c", "resources": {"requests": {"cpu": "3"}}, "allocatedResources": {"cpu": "1"}}
-    found = translate_pod(pod(status={"containerStatuses": [held]}, nodeName="n"), table, classes())
+    found = translate_pod(pod(status={"containerStatuses": [held]}, nodeName="n"), table, PriorityResolver())
     [cpu] = table.message(found.task_class).requests
     assert cpu.amount == 3000
 
@@ -213,7 +126,7 @@ SINCE = [
 def test_times_are_those_of_the_status(status, node, timed, times):
     table = ClassTable(visible("load_threshold") if timed else None)
     assert table.visibility.timed is timed
-    found = translate_pod(pod(status=status, nodeName=node), table, classes())
+    found = translate_pod(pod(status=status, nodeName=node), table, PriorityResolver())
     assert (found.scheduled, found.initialized) == times
 
 
@@ -221,7 +134,10 @@ def test_times_are_those_of_the_status(status, node, timed, times):
     ("created", "expected"), [("1970-01-01T00:01:00Z", 60.0), ("1960-01-01T00:00:00Z", 0.0), (None, 0.0)]
 )
 def test_a_pod_that_claims_to_be_older_than_time_counts_as_from_its_beginning(created, expected):
-    assert translate_pod(pod({"creationTimestamp": created}), ClassTable(), classes()).created == expected
+    assert (
+        translate_pod(pod({"creationTimestamp": created}), ClassTable(), PriorityResolver()).created
+        == expected
+    )
 
 
 def test_of_a_pod_that_is_not_placed_here_only_what_it_uses_counts():
@@ -280,7 +196,9 @@ GROWN = {"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": 
 )
 def test_a_pod_that_is_resized_counts_with_what_it_still_uses(spec, status):
     table = ClassTable()
-    found = translate_pod(pod(status={"phase": "Running", **status}, nodeName="n", **spec), table, classes())
+    found = translate_pod(
+        pod(status={"phase": "Running", **status}, nodeName="n", **spec), table, PriorityResolver()
+    )
     assert [(each.resource, each.amount) for each in table.message(found.task_class).requests] == [
         ("cpu", 2000)
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from poseidon.pod_rules.given_tolerations import GivenToleration
+from poseidon.pod_rules.tolerations_from_flavors import GivenToleration
 from poseidon.queues.flavor_tolerations import list_given
 from poseidon.queues.model import CoveredResources, Flavor, QuotaNode
 from tests.poseidon.offline.objects import node, pod

@@ -10,7 +10,7 @@ import pytest
 from poseidon.kube.api import kinds
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.kinds import WatchedKind
-from poseidon.pods.tasks import LOWEST
+from poseidon.pods.priority_classes import LOWEST
 from poseidon.queues.options import QueueOptions, QueueSource
 from poseidon.queues.queue_names import QueueReference
 from poseidon.queues.queue_objects import MOST_STATED, SHELVES, KueueQueues, QueueObjects

@@ -17,9 +17,9 @@ from poseidon.cli import main
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.options import ClusterOptions
-from poseidon.testbed.controllers.driving import drive
+from poseidon.testbed.controllers.controller_loop import drive
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
-from poseidon.testbed.controllers.replacement import PodReplacement
+from poseidon.testbed.controllers.replica_controllers import PodReplacement
 from poseidon.testbed.harness.child import Child
 from poseidon.testbed.objects.resources import EVENTS, NODES, PODS
 from poseidon.testbed.seeding import NodeShape

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from poseidon.testbed.controllers.replacement import PodReplacement
+from poseidon.testbed.controllers.replica_controllers import PodReplacement
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.resources import PODS
 from tests.poseidon.testbed.conftest import new_operations

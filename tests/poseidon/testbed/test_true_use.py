@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from poseidon.testbed.api_server.measured_use import METRICS, KoordletSimulation, MetricsServer, ReportOptions
 from poseidon.testbed.api_server.operations import Operations
-from poseidon.testbed.api_server.reports import METRICS, KoordletSimulation, MetricsServer, ReportOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
-from poseidon.testbed.controllers.driving import Follower
+from poseidon.testbed.controllers.controller_loop import Follower
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
 from poseidon.testbed.controllers.true_use import NOISE_PERIOD, USAGE, TrueUse, Use
 from poseidon.testbed.objects.resources import NODES, PODS

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from poseidon.cli import main
 from poseidon.ui.server.access import COOKIE, Access, AccessError, check_exposure
-from poseidon.ui.server.guesses import MOST, Guesses
 from poseidon.ui.server.security_headers import HEADERS
+from poseidon.ui.server.wrong_tokens import MOST, Guesses
 from tests.poseidon.ui.served import served
 from tests.support.time_limits import stretch
 

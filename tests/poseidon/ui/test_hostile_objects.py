@@ -19,8 +19,8 @@ from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
 from poseidon.pod_groups.group_names import NATIVE_POD_GROUP, POD_GROUP, WORKLOAD
 from poseidon.ui.cluster.records import BOUND
-from poseidon.ui.sources.following import zones_taker
 from poseidon.ui.sources.measured import MeasuredUse
+from poseidon.ui.sources.watched_objects import zones_taker
 from poseidon.ui.views.cluster import show_cluster
 from poseidon.ui.views.groups.all_groups import show_groups
 from poseidon.ui.views.nodes import show_node

@@ -16,12 +16,12 @@ from poseidon.kube.api.other_projects.node_topology import NodeResourceTopology
 from poseidon.live.figures import Figures, Quantiles
 from poseidon.ui.history import FigureHistory
 from poseidon.ui.views.amounts import amount_text, requests_text
+from poseidon.ui.views.blocking_pods import PodInTheWay, fewest
 from poseidon.ui.views.cluster import show_cluster
 from poseidon.ui.views.nodes import show_node
 from poseidon.ui.views.overview import show_overview, utilisation
 from poseidon.ui.views.pending import reason_key, show_pending
 from poseidon.ui.views.pods import PodQuery, show_pod, show_pods
-from poseidon.ui.views.room import PodInTheWay, fewest
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.ui.objects import GI, NOW, gone, known, make_node, make_pod, record, store
 

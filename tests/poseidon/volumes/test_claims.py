@@ -11,7 +11,7 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.kube.client.media_types import MERGE_PATCH
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.server import SimulatedCluster
-from poseidon.testbed.controllers.driving import drive
+from poseidon.testbed.controllers.controller_loop import drive
 from poseidon.testbed.controllers.node_rules import SELECTED_NODE
 from poseidon.testbed.controllers.volumes import Provisioning, VolumeSimulation
 from poseidon.testbed.seeding import NodeShape, node

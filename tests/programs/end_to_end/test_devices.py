@@ -10,9 +10,9 @@ import pytest
 
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.faults import Fault
+from poseidon.testbed.controllers.controller_loop import drive
 from poseidon.testbed.controllers.device_claims import ClaimSimulation, is_prepared
 from poseidon.testbed.controllers.device_driver import DeviceOracle, DriverSimulation, list_results
-from poseidon.testbed.controllers.driving import drive
 from poseidon.testbed.objects.resources import PODS
 from tests.programs.end_to_end.scene import SECONDS, names, scene
 from tests.support.cluster import pod

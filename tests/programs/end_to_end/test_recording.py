@@ -8,9 +8,9 @@ from poseidon.recording.recording_files import read_recording
 from poseidon.simulate.recorded.replaying import decide_again
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.options import ClusterOptions
+from poseidon.testbed.controllers.controller_loop import drive
 from poseidon.testbed.controllers.device_claims import ClaimSimulation
 from poseidon.testbed.controllers.device_driver import DriverSimulation
-from poseidon.testbed.controllers.driving import drive
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
 from poseidon.testbed.objects.resources import PODS
 from poseidon.testbed.seeding import NodeShape

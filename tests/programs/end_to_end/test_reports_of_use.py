@@ -13,7 +13,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from poseidon.testbed.api_server.bulk import create_object
-from poseidon.testbed.api_server.reports import node_metric_definition
+from poseidon.testbed.api_server.measured_use import node_metric_definition
 from poseidon.testbed.harness.stack import Stack, StackOptions
 from poseidon.testbed.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from poseidon.testbed.seeding import NodeShape, node

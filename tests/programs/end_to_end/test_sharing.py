@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from poseidon.testbed.api_server.faults import Fault
-from poseidon.testbed.controllers.driving import drive
+from poseidon.testbed.controllers.controller_loop import drive
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
 from poseidon.testbed.objects.resources import NODES, PODS
 from poseidon.testbed.seeding import NodeShape

@@ -7,7 +7,7 @@ import signal
 from contextlib import asynccontextmanager
 
 from poseidon.testbed.api_server.bulk import create_object
-from poseidon.testbed.controllers.driving import drive
+from poseidon.testbed.controllers.controller_loop import drive
 from poseidon.testbed.controllers.node_rules import SELECTED_NODE
 from poseidon.testbed.controllers.volumes import VolumeSimulation
 from poseidon.testbed.objects.resources import EVENTS, PODS

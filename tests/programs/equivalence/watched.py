@@ -18,10 +18,10 @@ from poseidon.kube.api import kinds
 from poseidon.kube.api.collections import NODE_METRICS
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.api.storage import SELECTED_NODE
-from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.environment import Environment, ReflectorOptions
+from poseidon.kube.environment import Environment, KubeMetrics
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.watch.reflector import Reflector
+from poseidon.kube.watch_options import ReflectorOptions
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult
 from poseidon.kube.write.device_claim_writer import DeviceClaimWrite
 from poseidon.kube.write.volume_claim_writer import GiveVolume, SelectNode
@@ -31,7 +31,7 @@ from poseidon.metrics_sources.koordinator import NodeMetricTaker
 from poseidon.metrics_sources.metrics_server import MetricsServerSource
 from poseidon.metrics_sources.options import MetricsServerOptions
 from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC
-from poseidon.offline.devices import make_write
+from poseidon.offline.device_controllers import make_write
 from poseidon.pods.visibility import visible_to
 from tests.programs.equivalence.api_side import ApiSide, Object, path_of
 

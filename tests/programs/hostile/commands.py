@@ -24,7 +24,7 @@ from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
 from poseidon.live.cluster import read_cluster
 from poseidon.offline.cluster import build_offline_cluster
-from poseidon.offline.refusals import apply_events
+from poseidon.offline.refused_objects import apply_events
 from protos.conventions.logs import one_line
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.firmament.server.driving import running_server

@@ -23,8 +23,7 @@ from poseidon.bridge.state import BridgeState
 from poseidon.kube.api import collections as feeds
 from poseidon.kube.api.collections import APP_GROUPS, NETWORK_TOPOLOGIES, NODE_METRICS, tree_maps
 from poseidon.kube.api.resource import Resource
-from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.environment import Environment
+from poseidon.kube.environment import Environment, KubeMetrics
 from poseidon.kube.quarantine import Quarantine
 from poseidon.kube.watch.reflector import Reflector
 from poseidon.kube.write.binder import BindOutcome, BindRequest, BindResult

@@ -33,7 +33,7 @@ from poseidon.live.explain import explain_live
 from poseidon.live.shadow import Shadow
 from poseidon.manifests.loader import ManifestError
 from poseidon.offline.audit.make_audit import make_audit
-from poseidon.offline.refusals import apply_events
+from poseidon.offline.refused_objects import apply_events
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 from poseidon.rescheduling.planning import plan_moves
 from poseidon.ui.work.curing import propose_cures

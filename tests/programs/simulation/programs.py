@@ -24,7 +24,8 @@ from poseidon.bridge.options import BridgeOptions
 from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.bridge.supervisor import Supervisor
 from poseidon.configuration.document import BridgeConfiguration
-from poseidon.kube.environment import Environment, ReflectorOptions
+from poseidon.kube.environment import Environment
+from poseidon.kube.watch_options import ReflectorOptions
 from poseidon.leadership.elector import Elector, LeadershipLostError
 from poseidon.leadership.options import LeaderElectionOptions
 from poseidon.lifecycle.phases import Stories

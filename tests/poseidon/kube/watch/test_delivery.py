@@ -10,8 +10,7 @@ from prometheus_client import CollectorRegistry
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
-from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.environment import Environment
+from poseidon.kube.environment import Environment, KubeMetrics
 from poseidon.kube.watch.delivery import Delivery
 from poseidon.kube.watch.namespace_turns import LONG, PAUSE, NamespaceTurns
 

@@ -13,11 +13,11 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.resource import Resource
-from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import Environment, ReflectorOptions, WatchOptions
+from poseidon.kube.environment import Environment, KubeMetrics
 from poseidon.kube.watch.reflector import Reflector
+from poseidon.kube.watch_options import ReflectorOptions, WatchOptions
 from poseidon.testbed.api_server.server import SimulatedCluster
 from tests.poseidon.kube.scripted_api import listing, node, scripted, status, watch
 from tests.support.waiting import until

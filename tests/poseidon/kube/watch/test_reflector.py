@@ -16,12 +16,12 @@ from prometheus_client import CollectorRegistry
 from poseidon.kube.api.collections import NODES
 from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.resource import Resource
-from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import Environment, ReflectorOptions
+from poseidon.kube.environment import Environment, KubeMetrics
 from poseidon.kube.watch.listing import pages
 from poseidon.kube.watch.reflector import Reflector
+from poseidon.kube.watch_options import ReflectorOptions
 from poseidon.testbed.api_server.bulk import create_object
 from poseidon.testbed.api_server.options import ClusterOptions
 from poseidon.testbed.api_server.server import SimulatedCluster

@@ -14,10 +14,9 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
-from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import Environment
+from poseidon.kube.environment import Environment, KubeMetrics
 from poseidon.kube.write.binder import (
     Binder,
     BinderOptions,

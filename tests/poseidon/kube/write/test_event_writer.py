@@ -12,10 +12,9 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.api.metadata import ObjectRef, PodRef
-from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import Environment
+from poseidon.kube.environment import Environment, KubeMetrics
 from poseidon.kube.write.event_writer import EventWriter
 from poseidon.kube.write.write_retries import WriteBehindOptions
 from poseidon.testbed.api_server.faults import Fault

@@ -13,9 +13,8 @@ from prometheus_client import CollectorRegistry
 from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
 from poseidon.kube.client.media_types import STRATEGIC_MERGE_PATCH
-from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import Environment
+from poseidon.kube.environment import Environment, KubeMetrics
 from poseidon.kube.write.evictor import (
     EvictionOutcome,
     EvictionRequest,

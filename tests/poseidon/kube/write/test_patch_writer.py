@@ -12,9 +12,8 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.kube.api.metadata import Condition, PodRef
 from poseidon.kube.client.errors import ApiError, KubeError
-from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import Environment
+from poseidon.kube.environment import Environment, KubeMetrics
 from poseidon.kube.write.patch_writer import (
     GroupConditionWrite,
     GroupConditionWriter,

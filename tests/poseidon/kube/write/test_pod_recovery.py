@@ -11,10 +11,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from poseidon.kube.api.metadata import PodRef
-from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import Environment
+from poseidon.kube.environment import Environment, KubeMetrics
 from poseidon.kube.write.pod_recovery import PodRecovery, drop_environment, make_successor
 from poseidon.testbed.api_server.faults import Fault
 from poseidon.testbed.objects.resources import NAMESPACES, PODS

@@ -13,9 +13,8 @@ from prometheus_client import CollectorRegistry
 
 from poseidon.kube.api.metadata import PodRef
 from poseidon.kube.client.errors import ApiError, KubeError, UnreachableError
-from poseidon.kube.client.metrics import KubeMetrics
 from poseidon.kube.client.transport import Transport
-from poseidon.kube.environment import Environment
+from poseidon.kube.environment import Environment, KubeMetrics
 from poseidon.kube.write.pod_recovery import PodRecovery, make_successor
 from tests.support.waiting import until
 

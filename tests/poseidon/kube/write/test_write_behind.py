@@ -11,8 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from poseidon.kube.client.errors import ApiError, UnreachableError
-from poseidon.kube.client.metrics import KubeMetrics
-from poseidon.kube.environment import Environment
+from poseidon.kube.environment import Environment, KubeMetrics
 from poseidon.kube.write.write_retries import WriteBehind, WriteBehindOptions
 from tests.support.waiting import until
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from poseidon.offline.audit.costs import Bounded, Costs
-from poseidon.offline.movable import PaidMove
+from poseidon.offline.move_costs import PaidMove
 
 FRONTIER = (Bounded(1, 10.004, 20.006), Bounded(3, 30.0, 400.5))
 

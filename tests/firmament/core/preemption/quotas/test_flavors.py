@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.judge.drawn_queues.drawing import draw_case
-from benchmarks.judge.drawn_queues.here import decide_here
+from benchmarks.judge.drawn_queues.this_scheduler import decide_here
 from firmament.core.events import ClassDefined, Event, JobDefined, RecordUpserted, TasksBound, TasksSubmitted
 from firmament.core.model import Job
 from firmament.core.results import DeltaKind, RoundResult

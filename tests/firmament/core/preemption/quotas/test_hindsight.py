@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from benchmarks.judge.drawn_queues.drawing import draw_case
-from benchmarks.judge.drawn_queues.here import decide_here
+from benchmarks.judge.drawn_queues.this_scheduler import decide_here
 from benchmarks.judge.queues.rules import list_faults
 from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound
 from firmament.core.model import Job

@@ -16,7 +16,7 @@ import msgspec
 
 from poseidon.testbed.api_server.operations import Operations
 from poseidon.testbed.api_server.requests import Target
-from poseidon.testbed.controllers.driving import Agenda
+from poseidon.testbed.controllers.controller_loop import Agenda
 from poseidon.testbed.controllers.true_use import TrueUse, Use
 from poseidon.testbed.objects import errors
 from poseidon.testbed.objects.custom_resources import definition

@@ -12,7 +12,7 @@ from typing import Any
 
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.documents import Document
-from poseidon.manifests.wording import RENDER_FIRST, list_names, suggest_printing
+from poseidon.manifests.warning_phrases import RENDER_FIRST, list_names, suggest_printing
 from poseidon.manifests.workloads.table import FAMILIES
 from poseidon.pods.tasks import get_qualified_name, scheduler_of
 

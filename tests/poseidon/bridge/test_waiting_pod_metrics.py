@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
 
-from poseidon.bridge.metrics import QUEUES, BridgeMetrics, QueueDepths, queue_of
+from poseidon.bridge.unschedulable_plugins import OTHER, PLUGINS
+from poseidon.bridge.waiting_pod_metrics import QUEUES, QueueDepths, queue_of
 from poseidon.lifecycle.phases import Phase, PodRecord
-from poseidon.lifecycle.unschedulable_plugins import OTHER, PLUGINS
 
 NO_TASK: Any = None
 
@@ -60,13 +59,3 @@ def test_pods_are_counted_when_asked():
     assert named[OTHER] == 1
     assert sum(named.values()) == 4
     assert [each.samples for each in QueueDepths(list).describe()] == [[], []]
-
-
-def test_deltas_are_counted_by_kind():
-    registry = CollectorRegistry()
-    metrics = BridgeMetrics(registry)
-    metrics.count_deltas("PLACE", 2)
-    metrics.count_deltas("PLACE", 3)
-    metrics.count_deltas("MIGRATE", 1)
-    assert registry.get_sample_value("poseidon_deltas_total", {"kind": "PLACE"}) == 5
-    assert registry.get_sample_value("poseidon_deltas_total", {"kind": "MIGRATE"}) == 1

@@ -23,9 +23,9 @@ from poseidon.lifecycle.actions import Bind
 from poseidon.metrics_sources.intake import Intake, SourceMetrics
 from poseidon.metrics_sources.koordinator import NodeMetricTaker
 from poseidon.metrics_sources.samples import NODE_METRIC
+from poseidon.testbed.api_server.measured_use import KoordletSimulation, ReportOptions
 from poseidon.testbed.api_server.operations import Operations
-from poseidon.testbed.api_server.reports import KoordletSimulation, ReportOptions
-from poseidon.testbed.controllers.driving import Follower
+from poseidon.testbed.controllers.controller_loop import Follower
 from poseidon.testbed.controllers.kubelet import KubeletSimulation
 from poseidon.testbed.controllers.true_use import TrueUse
 from poseidon.testbed.objects.binding import Binding, bind

@@ -7,7 +7,7 @@ import pytest
 from poseidon.api import read
 from poseidon.manifests.loader import ManifestError
 from poseidon.offline.cluster import build_offline_cluster
-from poseidon.offline.refusals import apply_events
+from poseidon.offline.refused_objects import apply_events
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.offline.objects import node, pod
 

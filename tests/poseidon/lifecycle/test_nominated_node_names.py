@@ -12,15 +12,16 @@ from poseidon.custom_records import CustomRecords
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.api.nodes import PriorityClass
 from poseidon.kube.api.pods import Pod
-from poseidon.lifecycle.kept_places import (
+from poseidon.lifecycle.nominated_node_names import (
     FOREIGN_NOMINATION_RECORD,
     NOMINATION_RECORD,
     Nominations,
-    foreign_nomination,
-    room_record,
+    make_foreign_nomination,
+    reservation_record,
 )
 from poseidon.lifecycle.phases import PodRecord
-from poseidon.pods.tasks import PriorityResolver, Task
+from poseidon.pods.priority_classes import PriorityResolver
+from poseidon.pods.tasks import Task
 from tests.poseidon.bridge.objects import pod, present
 from tests.poseidon.bridge.test_state import Harness
 
@@ -30,7 +31,7 @@ NONE: Any = None
 class Scene:
     def __init__(self) -> None:
         self.records = CustomRecords()
-        self.nominations = Nominations(self.records)
+        self.nominations = Nominations(self.records, [])
 
     def told(self) -> list[tuple[str, str, bytes | None]]:
         return [
@@ -86,14 +87,14 @@ def of_class(name: str) -> Pod:
 )
 def test_what_others_keep_room_for(found, priority):
     priorities = PriorityResolver([PriorityClass(metadata=ObjectMeta(name="high", uid="c"), value=50)])
-    payload = foreign_nomination(found, priorities)
+    payload = make_foreign_nomination(found, priorities)
     assert (json.loads(payload)["priority"] if payload is not None else None) == priority
     if payload is not None:
-        assert payload == room_record(found, "n1", priority)
+        assert payload == reservation_record(found, "n1", priority)
 
 
 def test_room_is_kept_for_all_that_a_pod_requests():
-    assert json.loads(room_record(pod("p", cpu="1500m"), "n1", 3)) == {
+    assert json.loads(reservation_record(pod("p", cpu="1500m"), "n1", 3)) == {
         "machine": "n1",
         "priority": 3,
         "requests": {"cpu": 1500, "pods": 1},

@@ -8,7 +8,12 @@ import pytest
 
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.pods import Pod
-from poseidon.pod_rules.node_affinity import feature_labels, list_node_feature_rules, parse_compared_integer
+from poseidon.pod_rules.node_declared_features import (
+    RESTART_ALL,
+    USER_NAMESPACES,
+    feature_labels,
+    list_node_feature_rules,
+)
 
 RESTART, NAMESPACES = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"
 
@@ -53,22 +58,8 @@ def test_other_declared_features_are_no_labels():
     assert list(found.values()) == [""]
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("0", 0),
-        ("-0", None),
-        ("12", 12),
-        ("-12", -12),
-        ("+12", None),
-        ("012", None),
-        ("", None),
-        ("1.0", None),
-        (str(2**63 - 1), 2**63 - 1),
-        (str(2**63), None),
-        (str(-(2**63)), -(2**63)),
-        (str(-(2**63) - 1), None),
-    ],
-)
-def test_numbers_that_are_compared(text, number):
-    assert parse_compared_integer(text) == number
+def test_a_machine_bears_the_features_that_pods_may_need_and_no_others():
+    assert feature_labels([RESTART_ALL, "Other", USER_NAMESPACES]) == {
+        f"status.declaredFeatures/{RESTART_ALL}": "",
+        f"status.declaredFeatures/{USER_NAMESPACES}": "",
+    }

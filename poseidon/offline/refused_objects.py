@@ -12,7 +12,7 @@ from poseidon.bridge.state import BridgeState
 from poseidon.embedding import EmbeddedScheduler
 from poseidon.kube.parsing.defects import shorten
 from poseidon.manifests.loader import ManifestError
-from poseidon.manifests.wording import list_names
+from poseidon.manifests.warning_phrases import list_names
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 _LONGEST_NAME, _LONGEST_REASON = 80, 300

@@ -10,13 +10,7 @@ from firmament.core import model
 from firmament.core.selectors.taints import tolerates
 from poseidon.kube.api.nodes import Taint
 from poseidon.kube.api.pod_rules import Toleration
-from poseidon.pod_rules.node_affinity import (
-    RESTART_ALL,
-    USER_NAMESPACES,
-    feature_labels,
-    is_tolerated,
-    parse_compared_integer,
-)
+from poseidon.pod_rules.taint_toleration import is_tolerated, parse_compared_integer
 
 KEYS = st.sampled_from(["", "a", "b"])
 VALUES = st.sampled_from(["", "x", "1", "2", "-3", "03", "+3", str(2**63 - 1), str(2**63), str(-(2**63))])
@@ -58,8 +52,22 @@ def test_numbers_are_compared_as_numbers(operator, bound, value, tolerated):
     assert is_tolerated(Taint(key="a", value=value, effect="NoSchedule"), [toleration]) is tolerated
 
 
-def test_a_machine_bears_the_features_that_pods_may_need_and_no_others():
-    assert feature_labels([RESTART_ALL, "Other", USER_NAMESPACES]) == {
-        f"status.declaredFeatures/{RESTART_ALL}": "",
-        f"status.declaredFeatures/{USER_NAMESPACES}": "",
-    }
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("-0", None),
+        ("12", 12),
+        ("-12", -12),
+        ("+12", None),
+        ("012", None),
+        ("", None),
+        ("1.0", None),
+        (str(2**63 - 1), 2**63 - 1),
+        (str(2**63), None),
+        (str(-(2**63)), -(2**63)),
+        (str(-(2**63) - 1), None),
+    ],
+)
+def test_numbers_that_are_compared(text, number):
+    assert parse_compared_integer(text) == number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from poseidon.lifecycle.unschedulable_plugins import OTHER, PLUGINS, plugins_of
+from poseidon.bridge.unschedulable_plugins import OTHER, PLUGINS, plugins_of
 
 MANY = (
     "0/9 nodes are available: 1 Insufficient cpu, 1 Insufficient memory, 2 node(s) had untolerated taint(s), "

@@ -23,12 +23,13 @@ from poseidon.kube.api.storage import (
     StorageClass,
 )
 from poseidon.manifests.controllers.volumes import is_made
-from poseidon.manifests.wording import list_names, suggest_printing
+from poseidon.manifests.warning_phrases import list_names, suggest_printing
 from poseidon.pod_groups.group_names import TOPOLOGY_GROUP, YUNIKORN
 from poseidon.pod_groups.groups import Groups
 from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.pods.daemon_sets import DaemonSets, find_daemon_set
-from poseidon.pods.tasks import PriorityResolver, UnknownPriorityClassError, get_qualified_name
+from poseidon.pods.priority_classes import PriorityResolver, UnknownPriorityClassError
+from poseidon.pods.tasks import get_qualified_name
 from poseidon.pods.visibility import APP_GROUP_LABEL
 
 _WAITS = "so its pods wait"

@@ -12,7 +12,7 @@ from poseidon.kube.api.pod_groups import (
 )
 from poseidon.kube.api.pod_rules import LabelSelector
 from poseidon.kube.api.pods import Pod, PodSpec, PodStatus
-from poseidon.manifests.budgets import budget_defects, count_budgets
+from poseidon.manifests.disruption_budgets import budget_defects, count_budgets
 
 WEB = LabelSelector({"app": "web"})
 

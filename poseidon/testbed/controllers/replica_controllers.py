@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from poseidon.testbed.controllers.driving import Follower
+from poseidon.testbed.controllers.controller_loop import Follower
 from poseidon.testbed.objects.errors import ApiError
 from poseidon.testbed.objects.history import Record
 from poseidon.testbed.objects.resources import PODS

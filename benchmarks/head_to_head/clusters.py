@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.head_to_head.later_kinds import PLUGINS, RUNTIME, serve_later_kinds
+from benchmarks.head_to_head.group_tree_kinds import PLUGINS, RUNTIME, serve_later_kinds
 from benchmarks.judge.control_plane import ControlPlane, ControlPlaneOptions
 from benchmarks.processes.parts.usage import Roots
 from poseidon.testbed.harness.stack import Stack, StackOptions
