@@ -135,6 +135,10 @@ class TestTrees:
         assert describe(self.made(), ["f1", "t1", "u1", "t2", "f2"])["together"] == [False, True, True, True]
         assert describe(self.made(), ["t1", "t2"])["together"] == [False, True, False]
 
+    def test_tasks_without_a_gang_have_none_beside_trees_either(self):
+        made = self.made(on("", "alone"))
+        assert describe(made, ["alone", "t1", "f1"])["gang"] == [-1, 2, 0]
+
     def test_trees_come_in_the_order_of_their_names(self):
         made = cluster(
             gang("b", 2, groups=self.GROUPS),
