@@ -139,3 +139,13 @@ def test_ledgers_may_number_shapes_otherwise():
     assert POSED.map_to_ledgers(ints(2, 0)).tolist() == [2, 0]
     assert replace(POSED, model_shape=ints(5, 6, 5)).map_to_ledgers(ints(2, 1)).tolist() == [5, 6]
     assert POSED.find_grouped().tolist() == [False] * 3
+
+
+def test_a_problem_without_gangs_rules_and_limits_states_none():
+    plain = problem(tasks=[1, 2], requests=[[1], [1]], free=[[4]])
+    assert (plain.gang.tolist(), plain.gang_need.tolist(), plain.split_by_gang()) == ([], [], [])
+    assert not plain.find_grouped().any()
+    assert (dict(plain.most), plain.joint, plain.ledgers, plain.quotas) == ({}, (), (), None)
+    assert plain.times().tolist() == [1]
+    assert plain.map_to_ledgers(np.array([1, 0])).tolist() == [1, 0]
+    assert not plain.interdependent
