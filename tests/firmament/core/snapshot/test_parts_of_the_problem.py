@@ -7,7 +7,14 @@ from typing import Any
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, WeightedModel
 from firmament.core.constraints.default_spread import NO_SPREAD
-from firmament.core.events import ClassDefined, Event, JobDefined, TasksSubmitted
+from firmament.core.events import (
+    ClassDefined,
+    Event,
+    JobDefined,
+    RecordRemoved,
+    RecordUpserted,
+    TasksSubmitted,
+)
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.model import Job, JobGroup, TaskClass
 from firmament.core.rules.default_spread import SYSTEM_DEFAULTS
@@ -85,3 +92,32 @@ class TestGroups:
             made, core = snapshot(machine("m", labels=RACK), tree(1, "g", *names, grouped=grouped))
             (members,) = made.members
             assert [core._cluster.tasks.uid[row] for row in members.tolist()] == expected
+
+
+def records_of(model: str) -> Snapshot:
+    """The snapshot of a round in which a model is asked that reads records."""
+    overlay = WeightedModel(load_model(model, {}))
+    configuration = CoreConfiguration(policy=WeightedModel(load_model("cpu_mem", {})), overlays=(overlay,))
+    made = Scheduler(configuration=configuration, solver=OrToolsSolver(), clock=Clock())
+    made.apply([machine("m"), *tasks(1, "t")])
+    for kind in overlay.model.needs.records:
+        made.apply([RecordUpserted(kind, "m", b"{}"), RecordUpserted(kind, "other", b"{}")])
+        made.apply([RecordRemoved(kind, "other")])
+    found = made.open_round().snapshot
+    assert found is not None
+    return found
+
+
+class TestRecords:
+    """Changes of records during the round put decisions in doubt; those about single machines are looked at apart."""
+
+    def test_records_about_the_whole_cluster_are_counted(self):
+        found = records_of("network_overhead")
+        assert set(found.changes) == set(load_model("network_overhead", {}).needs.records)
+        assert all(count > 0 for count in found.changes.values())
+        assert found.removals == {}
+
+    def test_of_records_about_single_machines_only_removals_are(self):
+        found = records_of("numa_fit")
+        assert found.changes == {}
+        assert {kind: count > 0 for kind, count in found.removals.items()} == {"NodeResourceTopology": True}
