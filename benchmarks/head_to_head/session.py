@@ -87,7 +87,7 @@ async def run_head_to_head(options: HeadToHeadOptions, results: Results) -> int:
                         **found,
                     }
                 )
-                options.progress(_tell(found))
+                options.progress(_describe_run(found))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return len(left)
@@ -153,7 +153,7 @@ def _figures(name: str, measured: Measured, overcommitted: int) -> dict[str, Any
     }
 
 
-def _tell(found: dict[str, Any]) -> str:
+def _describe_run(found: dict[str, Any]) -> str:
     if "failure" in found:
         return f"  failed: {found['failure']}"
     return "\n".join(

@@ -54,13 +54,13 @@ class AlgorithmTarget:
         """Translate objects and apply their events."""
         begin = self._timer()
         self._books.create(objects)
-        self._tell(begin)
+        self._apply_events(begin)
 
     async def delete(self, pods: Iterable[PodName]) -> None:
         """Remove pods: translate and apply the events."""
         begin = self._timer()
         self._books.delete(pods)
-        self._tell(begin)
+        self._apply_events(begin)
 
     async def advance(self, seconds: float) -> None:
         """Run a round if there is work, and wait for the rest of the time."""
@@ -98,7 +98,7 @@ class AlgorithmTarget:
         """Return the number of pods that break each rule, by their manifests."""
         return self._books.count_broken_rules()
 
-    def _tell(self, begin: float) -> None:
+    def _apply_events(self, begin: float) -> None:
         events = self._books.take_events()
         translated = self._timer()
         self._scheduler.apply(events_from_proto(events))

@@ -125,7 +125,7 @@ def reschedule(
         planned = plan_moves(read.manifests, names, read.now, options, at_once)
         warn((*planned.warnings, *planned.notes))
         if output == "table":
-            _tell(planned)
+            _print_moves(planned)
         done: CarriedOut | None = None
         if not dry_run and (planned.waves.waves or planned.freed or planned.given_back):
             transport = connect()
@@ -135,7 +135,7 @@ def reschedule(
         if output == "json":
             print_json(_as_json(planned, done))
         elif done is not None:
-            _tell_freed(done)
+            _print_freed_nodes(done)
         if every is None:
             return
         time.sleep(every)
@@ -163,7 +163,7 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
             def say(pod: PodRef, text: str) -> None:
                 events.say(pod, EventReason.MOVED, text)
 
-            mover = Mover(access, patience, report=_tell_outcome, record=say, wall=time.time)
+            mover = Mover(access, patience, report=_print_outcome, record=say, wall=time.time)
             done = await carry_out(planned, mover, access)
             await events.wait_drained()
         finally:
@@ -172,7 +172,7 @@ async def _carry_out(transport: Transport, planned: PlannedMoves, patience: floa
     return done
 
 
-def _tell(planned: PlannedMoves) -> None:
+def _print_moves(planned: PlannedMoves) -> None:
     from poseidon.explanation_tables import print_rows
 
     if not planned.released:
@@ -195,14 +195,14 @@ def _tell(planned: PlannedMoves) -> None:
         click.echo(f"{len(planned.waves.left)} more need places that others of them would leave first.")
 
 
-def _tell_freed(done: CarriedOut) -> None:
+def _print_freed_nodes(done: CarriedOut) -> None:
     from poseidon.explanation_tables import print_rows
 
     print_rows(("FREED NODE",), [(name,) for name in done.freed])
     print_rows(("NODE THAT COULD NOT BE FREED",), [(name,) for name in done.unfreed])
 
 
-def _tell_outcome(outcome: MoveOutcome) -> None:
+def _print_outcome(outcome: MoveOutcome) -> None:
     move = outcome.move
     because = f": {outcome.reason}" if outcome.reason else ""
     click.echo(f"{outcome.result.value} {move.pod} from {move.source} to {move.target}{because}", err=True)

@@ -40,14 +40,14 @@ def tell_starts(*, config: Path | None, dry_run: bool, every: float | None, outp
     they did in the last hours. If no pod asks, the command simulates nothing.
     """
     while True:
-        found = _tell(Source(config=config).read_live(), dry_run=dry_run)
+        found = _write_expected_starts(Source(config=config).read_live(), dry_run=dry_run)
         _print(found, output)
         if every is None:
             return
         time.sleep(every)
 
 
-def _tell(read: ReadCluster, *, dry_run: bool) -> ExpectedStarts | None:
+def _write_expected_starts(read: ReadCluster, *, dry_run: bool) -> ExpectedStarts | None:
     """Return the expected starts that were written, or None if no pod asks."""
     from dataclasses import replace
 

@@ -122,7 +122,7 @@ class SharedGpus:
         if self._sizes.keys() != before:
             for uid, pod in self._pods.items():
                 with suppress(ValueError):  # The pod's message already says what is wrong.
-                    self._tell_claim(uid, pod)
+                    self._pass_claim_on(uid, pod)
 
     def forget_node(self, name: str) -> None:
         """Remove a node that has been deleted."""
@@ -141,7 +141,7 @@ class SharedGpus:
         self._pods[uid] = pod
         key, problem = self._name_claim(pod), ""
         try:
-            self._tell_claim(uid, pod)
+            self._pass_claim_on(uid, pod)
         except ValueError as error:
             problem = str(error)
         if self.system.in_turn:
@@ -158,7 +158,7 @@ class SharedGpus:
     def _name_claim(self, pod: Pod) -> str:
         return f"{pod.metadata.namespace or 'default'}/{name_claim(pod.metadata.name, self.system.name)}"
 
-    def _tell_claim(self, uid: str, pod: Pod) -> None:
+    def _pass_claim_on(self, uid: str, pod: Pod) -> None:
         claim = self._describe(uid, pod)
         self.devices.claims_changed([Change(claim.metadata.uid, claim)])
 

@@ -183,11 +183,11 @@ class PendingBindings:
             self.dependencies.hold(record.task.uid, leaders)
             self.tasks.move(record, Event.WAITS)
             if going:
-                self._tell_patience(record, going)
+                self._report_awaited_pods(record, going)
         else:
             self._bind(record)
 
-    def _tell_patience(self, record: PodRecord, going: Sequence[PodRecord]) -> None:
+    def _report_awaited_pods(self, record: PodRecord, going: Sequence[PodRecord]) -> None:
         """Report which pods must leave the node of a placed pod before it is bound."""
         message = f"waits on node {record.binding} until {_enumerate_pods(record, going)} left it"
         self.pending_reasons.report_wait(record, message)

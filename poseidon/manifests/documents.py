@@ -207,7 +207,7 @@ class _Folder:
                 self._leave_out(_KUSTOMIZATIONS, file)
             elif (content := _content(file, self._defects)) is not None:
                 yield from self._of_text(str(file), content)
-        self._tell()
+        self._warn_of_left_out()
 
     def _follow(self, known: list[Kustomization]) -> tuple[dict[Path, bytes], set[Path]]:
         """Build the folder's kustomizations; return what each makes, by file, and the files that they have used."""
@@ -239,7 +239,7 @@ class _Folder:
     def _leave_out(self, why: tuple[str, str], what: Path | str) -> None:
         self._left_out[why][str(what).removeprefix(f"{self._folder}/")] = None
 
-    def _tell(self) -> None:
+    def _warn_of_left_out(self) -> None:
         for (what, remedy), names in self._left_out.items():
             if names:
                 shown = list_names(names, _NAMED)

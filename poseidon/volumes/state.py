@@ -177,10 +177,10 @@ class VolumeState:
                 if alone:
                     self._sharing_changed(each.key)
                 self._changed_nodes |= self._attached.nodes_of(each.key)
-            self._tell_rivals(pod)
+            self._mark_rivals(pod)
         elif pod.rank != rank:
             pod.rank = rank
-            self._tell_rivals(pod)
+            self._mark_rivals(pod)
         self.move_pod(uid, place)
         if uid not in self.bindings:
             pod.resolution = self._resolve(uid, pod)
@@ -202,7 +202,7 @@ class VolumeState:
             self._changed_nodes.update(each for each in places if several or self._attached.has_any(each))
         pod.place = place
         self._affected[uid] = None
-        self._tell_rivals(pod)
+        self._mark_rivals(pod)
 
     def remove_pod(self, uid: str) -> None:
         """Remove a pod, with or without claims, that was deleted or has ended."""
@@ -216,7 +216,7 @@ class VolumeState:
             self._users.remove(each.key, uid)
             if several and not self._users.has_several(each.key):
                 self._sharing_changed(each.key)
-        self._tell_rivals(pod)
+        self._mark_rivals(pod)
         self._affected.pop(uid, None)
 
     def resolution(self, uid: str) -> Resolution:
@@ -313,7 +313,7 @@ class VolumeState:
         self._sharing_changed(key)
         self.bindings.claim_changed(key)
 
-    def _tell_rivals(self, pod: _Pod) -> None:
+    def _mark_rivals(self, pod: _Pod) -> None:
         """Mark all users of a pod's claims for one pod at a time, because another user may get the claim now."""
         for each in pod.claims:
             claim = self._storage.claim(each.key)

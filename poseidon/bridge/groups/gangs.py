@@ -152,7 +152,7 @@ class GangAssigner:
             return
         for group in moved:
             with self._quarantine.attempt("problems of groups", group.job.id, name=group.member.name):
-                self._tell_problem(group)
+                self._announce_problem(group)
         self._actions += self._statuses.take_writes(moved)
         self.topology.follow(moved)
 
@@ -209,7 +209,7 @@ class GangAssigner:
         self._actions += self._statuses.take_late()
         self.topology.expire()
 
-    def _tell_problem(self, group: Group) -> None:
+    def _announce_problem(self, group: Group) -> None:
         known = self.groups.source(group)
         if known is not None and isinstance(known[1], DescribedMap):
             # ``TopologyGroups`` reports faults of a ConfigMap, even if its group has no pods.

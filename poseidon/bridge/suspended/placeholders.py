@@ -69,7 +69,7 @@ class WorkloadAdmission:
     """The time from which the object may wait for places again, in seconds of the monotonic clock."""
     said: str = ""
     """The last event about the object, without counts."""
-    untold: str = ""
+    unsaid_reason: str = ""
     """Why the object waits, if no event has stated this reason yet."""
     limits: int = -1
     """The version of the namespace's LimitRanges when the placeholders were last made."""

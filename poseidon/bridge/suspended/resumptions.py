@@ -46,7 +46,7 @@ HELD_SECONDS = 300.0
 _ANSWER_SECONDS = 10.0
 """Seconds within which the watch should show the change that made a write fail."""
 
-TELL_SECONDS = 30.0
+EXPLAIN_AFTER_SECONDS = 30.0
 """Seconds for which an object waits before an event says why: most objects are resumed sooner."""
 
 _MAKING_WAY = "waits until pods that make way for it have left their nodes"
@@ -231,7 +231,7 @@ class Resumptions:
         elif isinstance(action, AnnounceUnschedulable) and entry.stage is AdmissionStage.WAITING:
             record = self._tasks.get(action.pod.uid)
             waits = record is not None and record.phase is Phase.WAITING
-            entry.untold = _MAKING_WAY if waits else action.message
+            entry.unsaid_reason = _MAKING_WAY if waits else action.message
         return True
 
     def _say(self, entry: WorkloadAdmission, reason: EventReason, message: str) -> None:
@@ -240,13 +240,13 @@ class Resumptions:
             entry.said = gist
             self._actions.append(AnnounceGroup(entry.found.ref, reason, message))
 
-    def _tell(self, entry: WorkloadAdmission, now: float) -> None:
-        """Write an event that says why an object waits, once it has waited ``TELL_SECONDS``."""
+    def _explain_wait(self, entry: WorkloadAdmission, now: float) -> None:
+        """Write an event that says why an object waits, once it has waited ``EXPLAIN_AFTER_SECONDS``."""
         if not entry.pods:
-            entry.untold = ""  # no placeholder of the object waits any more
-        elif entry.untold and now >= entry.since + TELL_SECONDS:
-            self._say(entry, EventReason.FAILED_SCHEDULING, entry.untold)
-            entry.untold = ""
+            entry.unsaid_reason = ""  # no placeholder of the object waits any more
+        elif entry.unsaid_reason and now >= entry.since + EXPLAIN_AFTER_SECONDS:
+            self._say(entry, EventReason.FAILED_SCHEDULING, entry.unsaid_reason)
+            entry.unsaid_reason = ""
 
     def _resume_if_whole(self, entry: WorkloadAdmission) -> None:
         """Resume an object if its gang has places, and if each node may still take its pod."""
@@ -339,7 +339,7 @@ class Resumptions:
                 self._placeholders.renew(entry)
                 self._fill(entry)
                 self._resume_if_whole(entry)
-                self._tell(entry, now)
+                self._explain_wait(entry, now)
             elif entry.overtaken and now >= entry.since + _ANSWER_SECONDS:
                 silence = f"not shown by the API server for {_ANSWER_SECONDS:.0f} s after a write failed"
                 self._give_up(entry, f"{entry.found.ref}: {silence}")
@@ -378,7 +378,7 @@ class Resumptions:
                 self._actions.append(action)
 
     def _note_resumed(self, entry: WorkloadAdmission) -> None:
-        entry.said, entry.untold, entry.taken = "", "", set()
+        entry.said, entry.unsaid_reason, entry.taken = "", "", set()
         entry.found = self._as_written(entry, suspended=False)
         self._enter(entry, AdmissionStage.RUNNING)
         self._settle_places(entry)

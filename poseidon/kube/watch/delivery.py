@@ -99,9 +99,9 @@ class Delivery(Generic[T]):
                 turns.hand_on()
 
     def _pass_on(self, batch: Sequence[Change[T]]) -> None:
-        self._quarantine.deliver(self._resource, self._tell, batch)
+        self._quarantine.deliver(self._resource, self._call_handler, batch)
 
-    def _tell(self, batch: Sequence[Change[T]]) -> None:
+    def _call_handler(self, batch: Sequence[Change[T]]) -> None:
         self._take_changes(batch)
         if self._changed is not None:
             self._changed()

@@ -11,7 +11,7 @@ FIGURES = {
     "poseidon.bridge.suspended.placeholders:WorkloadAdmission.pause": 0.0,
     "poseidon.bridge.suspended.placeholders:WorkloadAdmission.written": -1,
     "poseidon.bridge.suspended.resumptions:HELD_SECONDS": 300.0,
-    "poseidon.bridge.suspended.resumptions:TELL_SECONDS": 30.0,
+    "poseidon.bridge.suspended.resumptions:EXPLAIN_AFTER_SECONDS": 30.0,
     "poseidon.bridge.suspended.resumptions:_ANSWER_SECONDS": 10.0,
     "poseidon.bridge.suspended.resumptions:_FIRST_PAUSE": 60.0,
     "poseidon.bridge.suspended.resumptions:_LONGEST_PAUSE": 3600.0,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from poseidon.bridge.suspended.limit_ranges import LimitRanges
-from poseidon.bridge.suspended.resumptions import TELL_SECONDS
+from poseidon.bridge.suspended.resumptions import EXPLAIN_AFTER_SECONDS
 from poseidon.kube.api import kinds
 from poseidon.kube.api.decoding import convert_object
 from poseidon.kube.api.event_reasons import EventReason
@@ -111,7 +111,7 @@ def test_a_job_that_waits_is_looked_at_again_when_a_limit_range_comes():
     tell(cluster, limit_range(max={"cpu": "500m"}))
     cluster.settle()
     assert len(cluster.state.tasks) == 0
-    cluster.now += TELL_SECONDS
+    cluster.now += EXPLAIN_AFTER_SECONDS
     cluster.settle()
     [message] = said(cluster)
     assert message.startswith("cannot be resumed"), "why it waited before is out of date"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from poseidon.bridge.suspended.resumptions import TELL_SECONDS
+from poseidon.bridge.suspended.resumptions import EXPLAIN_AFTER_SECONDS
 from poseidon.kube.api.event_reasons import EventReason
 from poseidon.kube.write.suspension_writer import SuspensionEnd
 from poseidon.lifecycle.placements import parts_of
@@ -32,7 +32,7 @@ def test_a_job_that_does_not_fit_stays_suspended_and_says_why():
     assert cluster.is_suspended("large")
     assert not cluster.writes
     assert not cluster.events, "it has waited for a short time only"
-    cluster.now += TELL_SECONDS
+    cluster.now += EXPLAIN_AFTER_SECONDS
     cluster.settle()
     [said] = [each for each in cluster.events if each.reason is EventReason.FAILED_SCHEDULING]
     assert said.group.name == "large"
@@ -421,7 +421,7 @@ def test_an_event_says_once_that_a_job_waits_for_others_to_leave():
     cluster.holds_writes = True
     cluster.create(job("high", 8, priority=100))
     cluster.settle()
-    cluster.now += TELL_SECONDS
+    cluster.now += EXPLAIN_AFTER_SECONDS
     cluster.settle()
     said = [each.message for each in cluster.events if each.group.name == "high"]
     assert said == ["waits until pods that make way for it have left their nodes"]
