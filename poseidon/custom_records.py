@@ -102,7 +102,7 @@ class NameIndex:
     def remove(self, uid: str) -> str:
         """Remove the object with this uid.
 
-        Return its name, "" if the object was unknown or another object now has the name.
+        Return the object's name, "" if the object was unknown or another object now has the name.
         """
         name = self._names.pop(uid, "")
         if self._uids.get(name) != uid:

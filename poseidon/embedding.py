@@ -329,7 +329,7 @@ class EmbeddedScheduler:
         return draw_round(self._first, OrToolsSolver(lazy=True), title)
 
     def report(self, reports: Iterable[pb.BindingReport]) -> None:
-        """Report the results of the scheduler's decisions to it."""
+        """Report the results of the scheduler's decisions to the scheduler."""
         from firmament.wire.events import reports_from_proto
         from protos.firmament.v1.scheduler_pb2 import BindingReports
 

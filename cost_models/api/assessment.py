@@ -281,7 +281,7 @@ class Assessment:
     occupied: Bool | None = None
     """bool[S, M], machines that are refused only because of joint rows that their tasks use, and would give back.
 
-    None if there are no such machines.
+    None if no machine is refused for this reason only.
     """
     ledger: Ledger | None = None
     """Limits that joint rows cannot express."""

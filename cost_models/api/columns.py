@@ -254,7 +254,7 @@ class MachineColumns:
     unstated: Int64 | None = None
     """int64[M, K], assumed need of tasks beyond their requests, because some containers request none; None for none.
 
-    ``free``, which decides what fits, does not contain it.
+    ``free``, which decides what fits, does not contain the assumed need.
     """
     scarce: tuple[int, ...] = ()
     """Columns of extended resources that few machines offer (see ``scarce_resources``)."""
@@ -333,8 +333,9 @@ class ShapeBatch:
 
     @property
     def demand(self) -> Int64:
-        """int64[S, K]: what a task requests or is assumed to need. Costs are computed by it; whether a task
-        fits, by requests.
+        """int64[S, K]: what a task requests or is assumed to need.
+
+        Costs are computed by the demand; whether a task fits, by its requests.
         """
         return self.requests if self.unstated is None else self.requests + self.unstated
 

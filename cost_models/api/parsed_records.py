@@ -60,7 +60,7 @@ class RecordParser(Generic[T]):
     def __init__(self, parse: Callable[[bytes], T]) -> None:
         """Take the function that parses a payload.
 
-        It raises ``BadRecordError`` (other errors count as this one) for a bad payload.
+        The function must raise ``BadRecordError`` for a bad payload; other errors count as this one.
         """
         self._parse = parse
         self._last: Parsed[T] = Parsed()

@@ -98,7 +98,7 @@ class Worth:
     spread: Float64
     """float64[D, R], the deviation of the need for one device.
 
-    For G devices, it is the square root of G times as much.
+    For G devices, the deviation is the square root of G times as much.
     """
 
     def judge(self, room: Room, rows: Int64) -> Float64:

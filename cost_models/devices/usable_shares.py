@@ -29,7 +29,7 @@ SLACK = 1e-9
 class UsualTasks:
     """The tasks that the cluster usually has, as T kinds.
 
-    The next task is assumed to be one of them, drawn at random.
+    The next task is assumed to be one of the usual tasks, drawn at random.
     """
 
     popularity: Float64
@@ -41,7 +41,7 @@ class UsualTasks:
     share: Float64
     """float64[T, N], the share that a task takes of each of its devices.
 
-    Infinite: devices of this kind do not serve it.
+    Infinite: devices of this kind do not serve the task.
     """
     allowed: Bool
     """bool[T, M], machines that rules leave open to each kind of task."""

@@ -36,11 +36,11 @@ class StatedPod:
     requests: Mapping[str, int]
     """Amounts by resource."""
     gpus: int
-    """How many devices it takes."""
+    """How many devices a pod takes."""
     share: float
     """Which share of each device a pod takes, above 0 to 1.
 
-    With less than 1, it takes only devices that drivers publish.
+    A pod with a share below 1 takes only devices that drivers publish.
     """
     labels: Mapping[str, tuple[str, ...]]
     """Labels that the pod's machines must have, each with one of these values."""
@@ -53,7 +53,7 @@ class StatedPods:
     pods: tuple[StatedPod, ...] = ()
     """The kinds of pods."""
     count: int = COUNT
-    """As how many pods of the cluster they count together."""
+    """As how many pods of the cluster all pods of the kind count together."""
 
     def __bool__(self) -> bool:
         return bool(self.pods)

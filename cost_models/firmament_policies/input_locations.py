@@ -70,8 +70,9 @@ def _names(index: int, entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Racks:
-    """The racks of a round's machines. ``by_machine``: int64[M], the rack of each machine; ``size``: int64[racks], its
-    machines.
+    """The racks of a round's machines.
+
+    ``by_machine``: int64[M], the rack of each machine; ``size``: int64[racks], the number of machines in each rack.
 
     ``order``: machine rows by rack; those of rack ``r`` are ``order[start[r] : start[r] + size[r]]``. ``row``: rack by
     name. A machine without a rack label has a rack of its own, without a name.

@@ -9,7 +9,7 @@ decided. Changes:
 * leaving a task unscheduled costs what the scheduler itself charges, above any placement: at the original's cost of 0 a
   solver may leave all tasks unscheduled and still be optimal.
 
-The policy therefore places tasks like ``trivial``. Use it as a base for overlays that decide alone.
+The policy therefore places tasks like ``trivial``. Use this policy as a base for overlays that decide alone.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _percentages(document: Mapping[str, Any], key: str) -> Percentages:
-    """Return a map of 64-bit integers, as Go decodes it. Raises ``UnreadableError`` for anything else."""
+    """Return a map of 64-bit integers, as Go decodes it. Raises ``UnreadableError`` if the text is no such map."""
     given = document.get(key)
     if given is None:
         return NONE

@@ -1,7 +1,8 @@
 """The cost model ``load_threshold``: keeps tasks off machines whose use reaches a threshold, and balances measured use.
 
 Source: Koordinator's LoadAwareScheduling plugin (filter and score) and, as further scoring strategies, Trimaran's
-TargetLoadPacking and LoadVariationRiskBalancing. Arguments, annotations and defaults are named as theirs. Differences:
+TargetLoadPacking and LoadVariationRiskBalancing. Arguments, annotations and defaults are named as in these plugins.
+Differences:
 
 * a machine is excluded when its estimated use *reaches* a threshold, compared in whole numbers; ``thresholdRounding:
   upstream`` rounds to whole percent as upstream does;

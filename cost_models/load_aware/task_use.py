@@ -93,7 +93,10 @@ def estimate_tasks(
 
 
 def estimate(name: str, request: int, limit: int, factor: int) -> int:
-    """Return the expected use of one resource. ``name``: what the pod's service class calls it, "" if that has none."""
+    """Return the expected use of one resource.
+
+    ``name``: the resource's name in the pod's service class, "" if the class has none.
+    """
     amount = max(request, limit)
     if amount == 0:
         return _LEAST.get(name, 0)

@@ -124,7 +124,7 @@ _LARGEST: Mapping[Rounding, Callable[[Int64, Int64], Int64]] = {
 def _vector(percentages: Percentages, settings: Settings) -> Int64:
     """Return the percentages of the configured resources in their order.
 
-    Negative ones become 0, which stands for no threshold.
+    Negative percentages become 0, which stands for no threshold.
     """
     values = [min(max(percentages.get(name, 0), 0), MOST_PERCENT) for name in settings.known]
     return np.array(values, dtype=np.int64)

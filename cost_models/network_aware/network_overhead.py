@@ -26,11 +26,11 @@ Further ones:
 * ``bothDirections`` (true): a task is also charged for the tasks that depend on it.
 * ``jointImprovement`` (true): applications are placed anew as long as that lowers the cost.
 * ``strictMaxNetworkCost`` (false): no dependency may exceed its ``maxNetworkCost``.
-* ``enforceBandwidth`` (false): on each link the ``minBandwidth`` of all dependencies together stays within its
+* ``enforceBandwidth`` (false): on each link the ``minBandwidth`` of all dependencies together stays within the link's
   capacity.
 * ``observeOnly`` (false): costs are reported, but do not affect placement.
-* ``percentile`` (p90; or p50, p99): which measured latencies become costs. The driver computes them; the model only
-  checks the word.
+* ``percentile`` (p90; or p50, p99): which measured latencies become costs. The driver computes the costs; the model
+  only checks the word.
 """
 
 from __future__ import annotations

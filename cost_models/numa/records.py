@@ -10,7 +10,7 @@ A record of kind ``NodeResourceTopology`` bears the machine's name; its payload 
 ``costs`` (a missing distance is 255), ``capacity`` and ``allocatable`` (default: the available amount) may be left
 out. Amounts are integers in the unit of their resource: cpu in milli-cores, memory in bytes, all others in counts.
 ``missing``, if present, lists the ids of all tasks that were on the machine but that the figures do not count yet.
-The driver finds them by the fingerprint of the counted tasks.
+The driver finds the missing tasks by the fingerprint of the counted tasks.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def zone_room(
 def find_uncounted(arrivals: Arrivals | None, table: ZoneTable, options: NumaOptions) -> Arrivals | None:
     """Return the tasks on machines that the machines' records do not include yet, in order of arrival.
 
-    None if all are included.
+    None if the records include all tasks.
     """
     if arrivals is None or len(arrivals.machine) == 0:
         return None

@@ -41,7 +41,7 @@ class TreeRecord:
     resources: tuple[str, ...] = ()
 
     def list_level_names(self) -> tuple[str, ...]:
-        """Return a name for each level, the lowest named first; those above have none."""
+        """Return a name for each level of the tree; the levels at the top that have no name get ""."""
         return ("",) * (self.depth - len(self.levels)) + self.levels
 
 

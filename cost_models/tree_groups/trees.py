@@ -62,7 +62,7 @@ def level_names(keys: Sequence[str]) -> tuple[str, ...]:
 def place_by_default(machines: MachineColumns) -> TreePositions:
     """Place machines by the label of Sakkara's racks if every machine has it.
 
-    Else put all machines right below the root.
+    Otherwise put all machines right below the root.
     """
     if machines.count and all(labels.get(RACK_LABEL) for labels in machines.labels):
         racks = place_by_labels((RACK_LABEL,), machines)

@@ -94,7 +94,7 @@ class NetworkController:
     """The controller that passes objects to ``book``, calls ``changed`` afterwards, and writes the book's proposals.
 
     If ``events`` is None, nothing is written; otherwise nothing is written before ``may_begin`` returns. Each write
-    states the version of the object from which the write was computed. If the API server refuses it because the
+    states the version of the object from which the write was computed. If the API server refuses a write because the
     object has changed meanwhile, the write is computed again.
     """
 

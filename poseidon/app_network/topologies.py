@@ -84,7 +84,7 @@ class Topologies(GoodStates[NetworkTopology, TopologySpec]):
     def _costs(self, kept: Kept[NetworkTopology, TopologySpec]) -> Levels | None:
         """Return the costs in force: those that this process has computed, else those of the spec.
 
-        None if neither exist.
+        None if there are no costs of either kind.
         """
         measured = self._measured.get(kept.uid)
         if measured is None and kept.spec is not None:

@@ -207,7 +207,7 @@ class BridgeState(Stores):
         return owner_changes(kind, resource, self.owner_taker(kind), self.resumptions, self.quarantine)
 
     def begin(self) -> None:
-        """Begin to place pods. Call it once all objects and pods are known."""
+        """Begin to place pods. Call this method once all objects and pods are known."""
         self.gangs.begin()
         if self.resumptions is not None:
             self.resumptions.begin()
@@ -329,7 +329,7 @@ class BridgeState(Stores):
         self._apply_claims()
 
     def expire(self) -> None:
-        """Give up work that has taken too long, and carry out postponed writes. Call it about every second."""
+        """Give up work that has taken too long, and carry out postponed writes. Call this method about every second."""
         self.volume_effects.expire()
         self.device_effects.expire()
         if self.kept_places is not None:

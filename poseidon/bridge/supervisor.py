@@ -35,9 +35,9 @@ class Supervisor:
     """The loop that runs one bridge after another, and asks the solver for its needs before each.
 
     The solver's needs may change later: after an upgrade, with a new configuration, or because it did not answer at
-    first. The solver then gets no snapshot. Instead, the bridge ends as on SIGTERM: it finishes the bindings under
-    way, and the next bridge reads the cluster anew. A standby asks the solver for its needs from time to time, so
-    that it need not start anew when it takes over. ``observer`` is a cluster name that no driver uses.
+    first. If the needs change, the solver gets no snapshot. Instead, the bridge ends as on SIGTERM: it finishes the
+    bindings under way, and the next bridge reads the cluster anew. A standby asks the solver for its needs from time
+    to time, so that it need not start anew when it takes over. ``observer`` is a cluster name that no driver uses.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ class WatchedNodes:
                 stores.machines.add_labels(name, labels, source)
 
     def _update(self, uid: str, node: Node) -> None:
-        """Update a node. If that fails, the node is not used, as if it did not exist."""
+        """Update a node. If the update fails, the node is not used, as if it did not exist."""
         quarantine = self._stores.quarantine
         with quarantine.attempt(KIND, uid, name=node.metadata.name) as attempt:
             self._apply_change(uid, node)

@@ -79,7 +79,7 @@ class WatchedPods:
         stores.tasks.hold(record, group="", queue="", claims="", devices="", priority="", fault="")
 
     def take_priority_classes(self, changes: Sequence[Change[PriorityClass]]) -> None:
-        """Store changed priority classes. As in the API server's admission, they apply only to pods seen later."""
+        """Store changed PriorityClasses, which apply only to pods seen later, as in the API server's admission."""
         for change in changes:
             if change.object is not None:
                 self._priority_names[change.uid] = change.object.metadata.name

@@ -53,7 +53,7 @@ def count_gpus(nodes: int) -> int:
 def job_pods(
     name: str, count: int, requests: dict[str, str], *, seconds: float, group: str = "", **spec: Any
 ) -> Iterator[Object]:
-    """Yield the pods of a Job, each of which runs for ``seconds``. ``group`` is the name of their PodGroup."""
+    """Yield the pods of a Job, each of which runs for ``seconds``. ``group`` is the name of the pods' PodGroup."""
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": name, "controller": True}
     labels = {"job-name": name} | ({"scheduling.x-k8s.io/pod-group": group} if group else {})
     for number in range(count):

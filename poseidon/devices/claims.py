@@ -29,7 +29,7 @@ class DeviceClaim:
     found: ResourceClaim
     """The object itself."""
     spec: str
-    """JSON of its spec; equal specs give equal text."""
+    """JSON of the claim's spec; equal specs give equal text."""
     allocation: str
     """JSON of the claim's allocation, "" for none."""
     reserved: tuple[str, ...]
@@ -156,7 +156,7 @@ def find_tie(pod: Pod, needs: DeviceNeeds) -> str:
     """Return why the devices of a running pod prevent its move to another node, "" if they do not.
 
     Claims made for the pod alone do not prevent it: they are deleted with the pod, and its replacement gets others.
-    ``needs``: the needs of its class.
+    ``needs``: the needs of the pod's class.
     """
     if not pod.metadata.annotations.keys().isdisjoint(ALLOCATED):
         return "has parts of GPUs"

@@ -49,7 +49,7 @@ class KnownClaims:
     def expect(self, key: str, claim: ResourceClaim, report: tuple[str, Json]) -> bool:
         """Add a claim that will be created once it gets devices; return whether the claim is new.
 
-        ``report`` is the write to its pod that follows the creation.
+        ``report`` is the write to the claim's pod that follows the creation.
         """
         self._expected[key] = claim, report
         new = key not in self._claims

@@ -22,13 +22,13 @@ class KnownPod:
 
 @dataclass(slots=True)
 class PlacedPod:
-    """A placed pod whose claims are being written. ``missing``: claims that are not reserved for it yet."""
+    """A placed pod whose claims are being written. ``missing``: claims that are not reserved for the pod yet."""
 
     pod: PodRef
     missing: set[str]
     deadline: float | None = None
     waiting: set[str] = field(default_factory=set)
-    """Claims reserved for it whose drivers have not reported all binding conditions yet."""
+    """Claims reserved for the pod whose drivers have not reported all binding conditions yet."""
     after: frozenset[str] = frozenset()
     """Uids of pods that are evicted for this pod, so that it may get their devices."""
     blocked: set[str] = field(default_factory=set)

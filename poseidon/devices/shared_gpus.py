@@ -197,7 +197,7 @@ class SharedGpus:
     def holds_back(self, key: str, allocation: Json) -> bool:
         """Return whether a claim that stands for annotations must wait for another pod's claim.
 
-        If not, begin its turn.
+        If the claim need not wait, its turn begins.
         """
         if not key.endswith(name_claim("", self.system.name)):
             return False

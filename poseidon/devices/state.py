@@ -90,7 +90,7 @@ class DeviceState:
     def put_pod(
         self, uid: str, name: str, claims: tuple[PodDeviceClaim, ...], place: str
     ) -> DeviceResolution:
-        """Add or update a pod; return what it needs or waits for. ``place``: its node, "" for none.
+        """Add or update a pod; return what it needs or waits for. ``place``: the pod's node, "" for none.
 
         A pod that is first seen with a node needs only the claims that were made for it.
         """
@@ -255,7 +255,7 @@ class DeviceState:
                 yield uid, resolution
 
     def take_records(self) -> Iterator[tuple[str, bytes | None]]:
-        """Yield key and payload of each claim record that may have changed since the last call; None removes it."""
+        """Yield key and payload (None: removed) of each claim record that may have changed since the last call."""
         changed, self._changed = self._changed, {}
         for key in changed:
             claim = self._claims.get(key)

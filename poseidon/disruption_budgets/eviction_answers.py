@@ -6,8 +6,8 @@ with two budgets may not be evicted. A pod that is not ready may be evicted if i
 ready pods remain. A budget allows no eviction until its controller has counted its pods after the budget's latest
 change.
 
-A budget's status says how many pods may be evicted; the cluster's controller computes this number from percentages. For
-files, ``poseidon/manifests/disruption_budgets.py`` computes it.
+A budget's status says how many pods may be evicted; the cluster's controller computes this number from percentages.
+For files, ``poseidon/manifests/disruption_budgets.py`` computes the number.
 """
 
 from __future__ import annotations

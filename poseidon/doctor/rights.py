@@ -80,7 +80,7 @@ NETWORK = frozenset().union(
 class Wanted(NamedTuple):
     """Rights for one purpose (``what``), which the folder ``folder`` of ``deploy/`` grants.
 
-    If ``needed``, the bridge cannot work without them.
+    If ``needed``, the bridge cannot work without these rights.
     """
 
     what: str

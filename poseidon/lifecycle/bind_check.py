@@ -30,8 +30,8 @@ Amounts: TypeAlias = tuple[tuple[str, int], ...]
 class Absent(NamedTuple):
     """Task classes of pods that are counted on a node although they do not use it, now or when a binding arrives.
 
-    ``now``: pods that are to be bound to the node once other pods have left it. ``later``: pods that will have left the
-    node by then, and pods that will be bound after the checked pod.
+    ``now``: pods that are to be bound to the node once other pods have left it. ``later``: pods that will have left
+    the node when the binding arrives, and pods that will be bound after the checked pod.
     """
 
     now: tuple[int, ...] = ()

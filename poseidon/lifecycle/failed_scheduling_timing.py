@@ -110,7 +110,7 @@ class PendingReasons:
                 self._say(record, message, now)
 
     def note_solver(self, *, solver_answers: bool) -> None:
-        """Record whether a solver answers at present. Call it about every second.
+        """Record whether a solver answers at present. Call this method about every second.
 
         During an outage, each waiting pod gets one message about the outage, which stays until a solver reports
         another reason. A pod that a solver found unschedulable before still counts as unschedulable.

@@ -33,7 +33,10 @@ class Jobs:
             self.ended.pop(job.id, None)
 
     def join_known(self, job_id: str) -> bool:
-        """Count one more member of a job that has members already. If it has none, return False and count nothing."""
+        """Count one more member of a job that has members already.
+
+        If the job has no members, return False and count nothing.
+        """
         entry = self._entries.get(job_id)
         if entry is None:
             return False

@@ -227,7 +227,7 @@ class KeptPlaces:
     def _has_share(self, namespace: str) -> bool:
         """Return whether a namespace may have one more reservation.
 
-        If so, the namespace with the most may have to give up one.
+        If all reservations are in use, the namespace with the most may have to give up one.
 
         A reservation is taken away only if all reservations are in use, and if the largest namespace keeps at least
         as many as the asking one then has. The latest reservation whose pod is not leaving yet goes first.

@@ -190,7 +190,7 @@ class SentState(NamedTuple):
     initialized: float = 0.0
     """The time when the pod was initialized, in seconds since the epoch; 0: not yet, or no cost model needs it."""
     group_priority: int | None = None
-    """Priority of its group, which decides between pods of equal priority; None without a group."""
+    """Priority of the pod's group, which decides between pods of equal priority; None without a group."""
     spread: str = ""
     """Name of the group of pods that the default spread distributes over nodes, "" for none."""
     assumed: bool = False
@@ -217,7 +217,7 @@ class PodRecord(Struct, eq=False, gc=False):
     sent: SentState | None = None
     """The pod's state as last sent on the present stream, None if not sent."""
     message: str = ""
-    """The last reported reason why it is unschedulable, "" if none was."""
+    """The last reported reason why the pod is unschedulable, "" if none was."""
     group_wait: str = ""
     """Why the pod waits for its group, "" if it does not."""
     queue_wait: str = ""
@@ -241,13 +241,13 @@ class PodRecord(Struct, eq=False, gc=False):
     ran: bool = False
     """Whether some of the pod's containers may have run on its node."""
     nominated: str = ""
-    """The node in its ``status.nominatedNodeName``, as far as known."""
+    """The node in the pod's ``status.nominatedNodeName``, as far as known."""
     announced: bool = False
-    """Whether the event about its binding is written or about to be written."""
+    """Whether the event about the pod's binding is written or about to be written."""
     uses_claims: bool = False
-    """Whether it uses claims of volumes."""
+    """Whether the pod uses claims of volumes."""
     uses_devices: bool = False
-    """Whether it uses claims of devices."""
+    """Whether the pod uses claims of devices."""
 
     @property
     def ref(self) -> PodRef:

@@ -96,7 +96,7 @@ class VolumeEffects:
     def note_failure(self, write: ClaimWrite, reason: str) -> None:
         """Record that a write has failed for good.
 
-        With an empty ``reason``, that its content was in the object already.
+        An empty ``reason`` means that the object already had the content of the write.
         """
         self.volumes.bindings.note_failure(write, reason)
         self.apply()

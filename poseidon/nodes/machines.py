@@ -116,7 +116,10 @@ class Machines:
         return name in self._outbox
 
     def get(self, name: str) -> pb.Machine | None:
-        """Return the present message of a machine, or None. After each change it is another object."""
+        """Return the present message of a machine, or None.
+
+        After each change of the machine, the message is another object.
+        """
         return self._outbox.get(name)
 
     def total(self, resource: str) -> int:
@@ -168,7 +171,7 @@ class Machines:
     def add_labels(self, name: str, labels: Mapping[str, str], source: str = "") -> None:
         """Set labels of a machine in addition to its node's labels.
 
-        They replace earlier ones from the same ``source``.
+        The labels replace earlier labels from the same ``source``.
         """
         self._labels.setdefault(name, {})[source] = labels
         if name in self._reported:

@@ -90,7 +90,7 @@ class AdmissionTrials:
     def try_priority(self, priority: int) -> tuple[str, ...] | None:
         """Try a priority for the workload's pods.
 
-        The function returns the workloads that lose places by it, or None if the pods still wait.
+        The function returns the workloads that lose places by the change, or None if the pods still wait.
         """
 
         def give_priority(pod: Pod) -> Pod:

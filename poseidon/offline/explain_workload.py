@@ -57,7 +57,7 @@ class WorkloadExplanation:
     position: int
     """The workload's position among those that wait in the queue: 1 for the first, 0 if it does not wait."""
     behind_it: int
-    """How many workloads wait behind it in the queue."""
+    """How many workloads wait behind this one in the queue."""
     reason: str
     """Why the workload waits, in the solver's words: the most frequent reason of its pods."""
     lacks: tuple[QuotaLack, ...]

@@ -40,7 +40,7 @@ class PlannedQueue:
     queue: str
     """Name of the queue's quota, such as ``ClusterQueue/team-a``."""
     parent: str
-    """Name of the quota above it, "" for none."""
+    """Name of the quota above this one, "" for none."""
     depth: int
     """How many quotas are above the queue's quota in the tree."""
     admitted: int

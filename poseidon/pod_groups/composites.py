@@ -39,7 +39,7 @@ class GroupNode:
     parent: str = ""
     """Name of the parent group, "" for a root."""
     least: int = 0
-    """The number of its pods, or child groups, that must be placed together; 0: each is placed separately."""
+    """The number of the group's pods, or child groups, that must be placed together; 0: each is placed separately."""
     within: tuple[str, ...] = ()
     """Keys of node labels: for each, all pods of the group must be on nodes with equal values."""
     rather_within: tuple[str, ...] = ()

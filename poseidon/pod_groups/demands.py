@@ -87,7 +87,7 @@ class Demand:
     by_role: Mapping[str, int] = field(default_factory=dict)
     """Number of pods needed of each role; in addition, ``min_members`` pods are needed in all."""
     roles: str = "pods"
-    """The word for its roles in messages."""
+    """The word for the group's roles in messages."""
     least_room: Mapping[str, int] = field(default_factory=dict)
     """Amounts by resource that must be free on all nodes together."""
     priority_class: str = ""

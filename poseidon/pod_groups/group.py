@@ -31,7 +31,7 @@ class Group:
     owners: str
     """Names of its pods' owners, for people."""
     progress: dict[str, Progress] = field(default_factory=dict)
-    """Progress of its pods, by uid."""
+    """Progress of the group's pods, by uid."""
     counts: Counter[Progress] = field(default_factory=Counter)
     """Number of pods by progress."""
     first_placed: float = math.inf
@@ -53,7 +53,7 @@ class Group:
     demand_without_pods: Demand | None = None
     """The requirements that the group's object alone states.
 
-    None if they must be read, as after a change of the object.
+    None if these requirements must be read, as after a change of the object.
     """
     in_topology: tuple[object, Demand] | None = None
     """The requirements including topology, and the data from which they were read; None if they must be read."""

@@ -192,7 +192,10 @@ class Sources:
         return make_bundle(gangs) if gangs else member
 
     def demand(self, member: Membership, stated: Collection[MemberPart] = ()) -> Demand | None:
-        """Return the requirements of a group; None while nothing describes it. ``stated``: what its pods state."""
+        """Return the requirements of a group; None while nothing describes it.
+
+        ``stated``: what the group's pods state.
+        """
         if member.gangs:
             return combine_demands({gang: self._of_gang(gang, stated) for gang in member.gangs})
         if member.source.kind in GROUPS_BY_DOMAIN:

@@ -81,7 +81,10 @@ class Groups(GroupMembers):
                 self._changed[key] = self._moved[key] = None
 
     def job(self, group: Group) -> pb.Job:
-        """Return a group's job for the solver. Pods that have succeeded reduce the number that it still needs."""
+        """Return a group's job for the solver.
+
+        Pods that have succeeded reduce the number that the group still needs.
+        """
         job = pb.Job()
         job.CopyFrom(group.job)
         demand = self.demand(group)

@@ -129,7 +129,10 @@ class GangsCompleteBeforeRestart:
         self._phases: dict[str, str] | None = {}
 
     def note_phase(self, uid: str, found: Source) -> None:
-        """Record an object's phase, which an earlier process has written. After ``take_jobs`` this has no effect."""
+        """Record an object's phase, which an earlier process has written.
+
+        After ``take_jobs``, a call of this method has no effect.
+        """
         if self._phases is not None and isinstance(found, PodGroup):
             self._phases[uid] = found.status.phase
 

@@ -45,11 +45,11 @@ class Additions(NamedTuple):
     devices: DeviceNeeds = ()
     """The pod's claims of devices."""
     colocation: Colocation = ANYWHERE
-    """The node labels whose values all pods of its group must share."""
+    """The node labels whose values all pods of the pod's group must share."""
     node: str = ""
-    """The only node that it may go to, "" for any."""
+    """The only node that the pod may go to, "" for any."""
     queue: str = ""
-    """Name of the quota that it uses, "" for none."""
+    """Name of the quota that the pod uses, "" for none."""
     tolerations: GivenTolerations = ()
     """The tolerations that the flavors of its queue give the pod."""
     tree: TreePlace = NO_TREE
@@ -64,13 +64,13 @@ class Traits:
     """All properties that may distinguish a pod from others; equal pods share one object."""
 
     template: Template
-    """The template that its spec determines."""
+    """The template that the pod's spec determines."""
     scene: Scene
     """The pod's namespace and the names of its labels."""
     values: tuple[str, ...]
     """Values of the scene's labels."""
     ending: bool
-    """Whether it is being deleted."""
+    """Whether the pod is being deleted."""
     additions: Additions
     """The properties that other objects determine."""
     task_class: int = 0

@@ -38,8 +38,8 @@ _QUALITIES = frozenset({"LSE", "LSR", "LS", "BE", "SYSTEM"})
 def service_class(pod: Pod, priority: int | None) -> str:
     """Return a pod's service class: koord-prod, koord-mid, koord-batch or koord-free.
 
-    If a label names none of them, the priority is ignored and the QoS class decides. ``priority`` is the pod's own,
-    with the name of its class resolved; None if it is not known.
+    If a label names none of these classes, the priority is ignored and the QoS class decides. ``priority`` is the
+    pod's own, with the name of its class resolved; None if it is not known.
     """
     labels = pod.metadata.labels
     label = labels.get(PRIORITY_CLASS_LABEL)

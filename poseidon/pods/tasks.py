@@ -63,7 +63,7 @@ class Task(Struct, frozen=True, gc=False):
     initialized: float = 0.0
     """The time when the pod was initialized, in seconds since the epoch, 0 for not yet."""
     group_priority: int | None = None
-    """Priority of its group, which decides between pods of equal ``priority``; None without a group."""
+    """Priority of the pod's group, which decides between pods of equal ``priority``; None without a group."""
     spread: str = ""
     """Name of the group of pods that the default spread distributes over nodes, "" for none."""
 

@@ -228,7 +228,7 @@ class KnownQueues:
     def find_ignored(self, quota: str) -> str:
         """Return a text that names the settings of a quota's object that this scheduler ignores.
 
-        "" if it ignores none.
+        The text is "" if no setting is ignored.
         """
         return next(filter(None, (tree.ignored.get(quota, "") for tree in self.trees.values())), "")
 

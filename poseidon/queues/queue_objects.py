@@ -80,7 +80,7 @@ class QueueObjects:
     def find_named(self, kind: WatchedKind, prefix: str, quota: str) -> tuple[WatchedKind, Any] | None:
         """Return kind and object of the quota ``prefix/name`` or ``prefix/namespace/name``.
 
-        None if no object states it.
+        None if no object states this quota.
         """
         before, _, name = quota.partition("/")
         found = self._found[kind].get(self._uids[kind].get(name, "")) if before == prefix else None
@@ -251,7 +251,7 @@ class KaiQueues:
 class ElasticQuotaQueues:
     """The ElasticQuotas of scheduler-plugins.
 
-    The first one of a namespace, by name, is the quota of all pods in the namespace.
+    The first ElasticQuota of a namespace, by name, is the quota of all pods in the namespace.
     """
 
     KINDS = (kinds.ELASTIC_QUOTA,)

@@ -1,7 +1,7 @@
 """Carries out moves, wave by wave: announces each move, evicts the pod, and waits until its replacement has a node.
 
-The cluster may have changed since it was planned. Before each move, the pod must therefore still be where the plan
-has it, and the target node must accept pods and have room. If a replacement waits too long, its wave stops: no
+The cluster may have changed since the moves were planned. Before each move, the pod must therefore still be where the
+plan has it, and the target node must accept pods and have room. If a replacement waits too long, its wave stops: no
 further pod is evicted. If the old node was cordoned for the moves, it is uncordoned, so that the replacement can run
 there. If a replacement gets no node in time, or gets the old node, no further wave begins. A fault therefore affects
 at most the pods of one wave. Nodes to be freed are cordoned before the first wave, and stay cordoned if they become
@@ -131,7 +131,7 @@ class Mover:
     report: Callable[[MoveOutcome], None]
     """Called with the outcome of each move."""
     record: Callable[[PodRef, str], None]
-    """Called with a pod and a message about it for people."""
+    """A function that is called with a pod and a message about the pod for people."""
     wall: Callable[[], float]
     """Returns the seconds since the epoch."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep

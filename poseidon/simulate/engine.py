@@ -283,8 +283,8 @@ class Simulation:
     def _take_back(self, refused: Sequence[Head], queues: QueueHeads, moved: Iterable[str]) -> int:
         """Withdraw from the solver the gangs and pods that a round refused, and return them to ``queues``.
 
-        ``moved`` has the queues in which the round placed others. Returns the number of refusals that are new and
-        must be written.
+        ``moved`` has the queues in which the round placed other gangs or pods. Returns the number of refusals that
+        are new and must be written.
         """
         tasks = [task for head in refused for task in head.tasks]
         gangs = self.tasks.work.gang[tasks].tolist()

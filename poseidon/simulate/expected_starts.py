@@ -3,7 +3,7 @@
 The run time of a pod is learnt from ended pods of the same workload, mostly from those with equal requests; numbers
 and hashes at the end of names are ignored. If no pod of the same workload has ended, a pod that is not started again
 once it ends is taken to run as all other such pods do. Without samples, the pod's own statement counts
-(``activeDeadlineSeconds`` or an annotation). A pod that states no run time is then taken to run for ever. New pods
+(``activeDeadlineSeconds`` or an annotation). A pod that states no run time either is taken to run for ever. New pods
 are assumed to arrive as pods did in the last hours. Intervals become wider where those of earlier answers did not
 hold.
 """

@@ -24,7 +24,10 @@ from poseidon.simulate.tasks import TaskColumns, TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Float64, Int64, Work
 
 DRAWS = 20
-"""Number of simulated futures. The real start lies between the earliest and the latest of them in 19 of 21 cases."""
+"""Number of simulated futures.
+
+The real start lies between the earliest and the latest simulated start in 19 of 21 cases.
+"""
 ROUNDS_PER_DOUBLING = 16
 """The interval of rounds is at most the simulated time so far divided by this number."""
 MOST_WORK = 10_000_000

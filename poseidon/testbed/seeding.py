@@ -1,7 +1,7 @@
 """Fills a cluster quickly, within the process: nodes by shape and zone, pods, and any other objects.
 
-Objects pass the same admission as over HTTP, but may come with a status. Meanwhile, other tasks of the event loop
-run, too.
+Objects pass the same admission as over HTTP, but may come with a status. While objects are created, other tasks of
+the event loop run, too.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class BridgeStatus:
 
 @dataclass(slots=True)
 class LeaderStatus:
-    """The holder of the leader's Lease, None if unknown. ``others`` are the earlier holders."""
+    """The holder of the leader's Lease, None if unknown. ``others`` are the earlier holders of the Lease."""
 
     holder: str | None = None
     leads: bool | None = None

@@ -64,7 +64,7 @@ class AttachedVolumes:
     def volume_of(self, key: str) -> Attached | None:
         """Return the volume that must be attached for a claim or disk.
 
-        None if no volume must be, or if it is unknown.
+        None if no volume must be attached, or if the volume is unknown.
         """
         kind, separator, _ = key.partition(DISK)
         if separator:

@@ -59,21 +59,21 @@ class Claim:
     uid: str
     """The claim's uid."""
     storage_class: str
-    """Name of its storage class."""
+    """Name of the claim's storage class."""
     volume: str
     """Name of the volume in its spec, "" for none; final only if ``bound``."""
     bound: bool
     """Whether the claim is bound."""
     lost: bool
-    """Whether its volume is lost."""
+    """Whether the claim's volume is lost."""
     deleting: bool
-    """Whether it is being deleted."""
+    """Whether the claim is being deleted."""
     exclusive: bool
     """Whether only one pod at a time may use the claim."""
     selected_node: str
-    """The node for which its volume is provisioned, "" for none."""
+    """The node for which the claim's volume is provisioned, "" for none."""
     owner: str
-    """Uid of its controller, or the controller's name if no uid is stated; "" without controller."""
+    """Uid of the claim's controller, or the controller's name if no uid is stated; "" without controller."""
     profile: Profile | None
     """The claim's requirements for existing volumes; None once the claim is bound."""
 
@@ -105,7 +105,7 @@ class Volume:
     driver: str
     """The volume's CSI driver, "" for none."""
     claim: str = ""
-    """Key of the claim that it names, "" for none."""
+    """Key of the claim that the volume names, "" for none."""
     claim_uid: str = ""
     """Uid of that claim."""
     offer: Offer | None = None

@@ -47,7 +47,7 @@ def cures_by_level(
 def _propose(job: Job, levels: LabelLevels, kind: CureKind) -> Iterator[tuple[CureChange, Job]]:
     """Yield changes of one kind with the tree after them: the deepest level first, then the finest label.
 
-    The largest group of a level comes before all groups of it.
+    Within a level, the change of the largest group alone comes before the change of all groups.
     """
     depth = _find_depths(job.groups)
     if kind is CureKind.DROP:

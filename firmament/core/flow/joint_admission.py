@@ -1,8 +1,9 @@
 """Checks what a flow proposes in numbers of tasks against everything that tasks share (joint admission).
 
 Two classes may each fit on a machine alone and overfill it together. Admission goes through the proposals of every
-machine in order of priority, wait and size, all machines in parallel. Of each proposal, it accepts as many tasks as
-still fit into the machine's resources and the joint rows. Tasks that admission leaves out take part in the next pass.
+machine in order of priority, wait and size, all machines in parallel. Of each proposal, admission accepts as many
+tasks as still fit into the machine's resources and the joint rows. Tasks that admission leaves out take part in the
+next pass.
 """
 
 from __future__ import annotations

@@ -76,10 +76,11 @@ def solve_in_turn(
 ) -> list[Placed]:
     """Return the placements of at most ``most`` passes or waves; each solves a flow over what earlier ones have left.
 
-    The function calls ``propose_next`` with whether it is the first pass, to get what a flow would place;
-    ``admit_some`` books in ``residual`` what it admits of that, and returns it. A pass is the last one in three cases:
-    it proposes nothing because nothing fits (no ``last`` flow), it runs out of time, or it places less than one in
-    ``worth`` of the tasks that are left.
+    ``propose_next`` gets whether this is the first pass, and returns what a flow would place. ``admit_some`` admits
+    a part of these placements, books the part in ``residual``, and returns the part.
+
+    A pass is the last one in three cases: it proposes nothing because nothing fits (no ``last`` flow), it runs out of
+    time, or it places less than one in ``worth`` of the tasks that are left.
     """
     parts: list[Placed] = []
     for turn in range(most):

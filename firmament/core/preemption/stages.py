@@ -130,7 +130,7 @@ class Stages:
 
         Only bundles as good as the first useful one are evicted. Machines whose bundles are not evicted may offer
         better bundles after these evictions. Bundles are as good if as many victims exceed budgets, and the most
-        important victim is as important. With ``closely``, at most a quarter of the bundles are evicted.
+        important victim is as important. If ``_closely`` is set, at most a quarter of the bundles are evicted.
         """
         most = (len(chosen) + 3) // 4 if self._closely else len(chosen)
         carried_out: tuple[int, int] | None = None

@@ -180,7 +180,7 @@ def _weights(values: Sequence[int], digit: int, pack: bool) -> Mapping[int, int]
 def _add_child(table: Table, counts: int, must: bool, weight: Mapping[int, int], nothing: int) -> Table:
     """Return the table extended by one child.
 
-    If the child must be used, its least count has already been subtracted from the total.
+    If the child must be used (``must``), its least count has already been subtracted from the total.
     """
     base = get_lowest(counts) if must else 0
     wide = len(table) > 1

@@ -90,7 +90,7 @@ class GangAssigner:
     def begin(self) -> None:
         """Begin to decide about groups.
 
-        Call it once all objects and pods are known, including what an earlier bridge decided.
+        Call this method once all objects and pods are known, including what an earlier bridge decided.
         """
         for job in self._former.take_jobs():
             self._jobs.set_been_whole(job, was_whole=True)
@@ -205,7 +205,7 @@ class GangAssigner:
             self._actions += [write] if write is not None else []
 
     def expire(self) -> None:
-        """Write the counts that were postponed. Call it about every second."""
+        """Write the counts that were postponed. Call this method about every second."""
         self._actions += self._statuses.take_late()
         self.topology.expire()
 
@@ -234,7 +234,7 @@ class GangAssigner:
     ) -> None:
         """Write an event about a group, unless the last event about the same topic had the same text.
 
-        Without ``topic``, it is the group's state.
+        Without ``topic``, the topic is the group's state.
         """
         about = about or self._about(group)
         if about is None:

@@ -102,7 +102,7 @@ class TopologyGroups:
         self._notes.forget(uid)
 
     def begin(self) -> None:
-        """Begin to write about groups. Call it once all pods and ConfigMaps are known."""
+        """Begin to write about groups. Call this method once all pods and ConfigMaps are known."""
         if not self._begun:
             self._begun = True
             self._look_at_trees()
@@ -137,7 +137,7 @@ class TopologyGroups:
             self._look(state.job)
 
     def expire(self) -> None:
-        """Write postponed states, and remove groups that no longer exist. Call it about every second."""
+        """Write postponed states, and remove groups that no longer exist. Call this method about every second."""
         for job in self._records.jobs():
             if self._groups.of_job(job) is None:
                 self._records.group(job, "", None)

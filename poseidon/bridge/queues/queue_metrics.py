@@ -50,7 +50,7 @@ class FigureKeeper:
         """The figures as last computed."""
 
     def refresh(self) -> None:
-        """Compute the figures again if they are older than ``REFRESH_SECONDS``. Call it about every second."""
+        """Compute the figures again if they are older than ``REFRESH_SECONDS``. Call this method about every second."""
         now = self._clock()
         if now < self._refreshed + REFRESH_SECONDS:
             return

@@ -60,7 +60,7 @@ class QueueNews:
         self.statuses.on_round(states)
 
     def take_queue_actions(self) -> list[Action]:
-        """Return the writes and events since the last call. Call it about every second."""
+        """Return the writes and events since the last call. Call this method about every second."""
         if self._queues.options.admission != "poseidon":
             self._queues.touched.clear()
             return []

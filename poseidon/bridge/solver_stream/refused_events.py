@@ -1,8 +1,8 @@
 """Leaves out events that the solver has refused, so that one bad event does not stop all other events.
 
 A batch with a malformed event changes nothing and ends the stream, and the snapshot of the next stream would contain
-the event again. Refused events are therefore recognized by their content. Once its object changes, the new event is
-sent.
+the event again. Refused events are therefore recognized by their content. Once the object of a refused event changes,
+the new event is sent.
 """
 
 from __future__ import annotations

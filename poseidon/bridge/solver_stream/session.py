@@ -238,7 +238,7 @@ class Session:
             self._recorder.begin(self._hello, welcome)
 
     async def _exchange(self, call: Call, tls: TlsContents | None, *, takes_reports: bool) -> None:
-        """Send and receive until the stream ends; ``takes_reports``: the solver takes them with events."""
+        """Send and receive until the stream ends; ``takes_reports``: whether the solver takes reports with events."""
         window = Window(self._options.window)
         self._answer_times = AnswerTimes(self._clock, self._metrics.answers.observe)
         changed = credentials_changed(self._options.tls, tls, self._options.tls_check_seconds)

@@ -91,7 +91,8 @@ def credentials(tls: TlsFiles | None) -> TlsContents | None:
 async def credentials_changed(tls: TlsFiles | None, shown: TlsContents | None, seconds: float) -> None:
     """Raise ``CredentialsChangedError`` once the files have changed: a channel cannot change its certificate.
 
-    The files are checked every ``seconds``. If they are missing for a moment, a working stream continues.
+    The files are checked every ``seconds``. If certificate files are missing for a moment, a working stream
+    continues.
     """
     while True:
         await asyncio.sleep(seconds)
@@ -155,7 +156,7 @@ def describe_error(target: str, error: aio.AioRpcError) -> str:
 class NeedsChangedError(Exception):
     """The solver needs other data than the bridge sends, so the bridge must start anew.
 
-    ``needs``: the data it needs now.
+    ``needs``: the data that the solver needs now.
     """
 
     def __init__(self, needs: frozenset[str]) -> None:

@@ -23,7 +23,10 @@ class LimitRanges:
         self._versions: defaultdict[str, int] = defaultdict(int)
 
     def take_changes(self, changes: Sequence[Change[LimitRange]]) -> None:
-        """Store changed LimitRanges. If the content has changed, their namespaces get new version numbers."""
+        """Store changed LimitRanges.
+
+        If the content of LimitRanges has changed, their namespaces get new version numbers.
+        """
         for uid, found in changes:
             namespace = self._namespaces.pop(uid, "")
             former = self._found[namespace].pop(uid, None)

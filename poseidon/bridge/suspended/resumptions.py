@@ -126,7 +126,7 @@ class Resumptions:
     def begin(self) -> None:
         """Begin to decide about objects, once all are known: missing pods of resumed objects get placeholders."""
         for entry in [*self._entries.values()]:
-            if entry.stage is AdmissionStage.WAITING:  # Its pods must leave, no matter who suspended it.
+            if entry.stage is AdmissionStage.WAITING:  # The pods must leave, no matter who suspended them.
                 self._tasks.ask_to_leave(self._queues.list_owned(entry.key))
             stage = entry.stage_written
             if stage is AdmissionStage.RUNNING or stage is not entry.stage:
@@ -146,7 +146,7 @@ class Resumptions:
         if found.suspended and stage in (AdmissionStage.RUNNING, AdmissionStage.SUSPENDING):
             self._note_suspended(entry)
         elif found.suspended and found.generation != former.generation:
-            self._placeholders.drop_placeholders(entry)  # They stand for pods before the change.
+            self._placeholders.drop_placeholders(entry)  # These stand for pods before the change.
             self._enter(entry, AdmissionStage.WAITING)
             self._fill(entry)
         elif not found.suspended and stage in (AdmissionStage.WAITING, AdmissionStage.RESUMING):
@@ -332,7 +332,7 @@ class Resumptions:
                 self._give_up(entry, end.refusal)
 
     def expire(self) -> None:
-        """Give up writes and places whose time limits have passed. Call it about every second."""
+        """Give up writes and places whose time limits have passed. Call this method about every second."""
         now = self._clock()
         for entry in [*self._entries.values()]:
             if entry.stage is AdmissionStage.WAITING:

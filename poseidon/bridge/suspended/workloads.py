@@ -42,13 +42,13 @@ class Workload:
     ref: ObjectRef
     """The reference to the object."""
     collection: str
-    """The API path of the collection of its kind."""
+    """The API path of the collection of the object's kind."""
     generation: int
     """``metadata.generation``, 0 if it is missing."""
     queue: str
-    """The LocalQueue that it names."""
+    """The LocalQueue that the object names."""
     controller: OwnerReference | None
-    """The object that manages it, if any."""
+    """The object that manages this object, if any."""
     suspended: bool
     """Whether the object is suspended, and should have no pods now."""
     ended: bool

@@ -83,7 +83,10 @@ _STATES = {str(each) for each in State}
 
 @dataclass(slots=True)
 class Outlook:
-    """The texts to write: into the ConfigMap, and as labels of pods, by uid. ``passing``: they may wait a second."""
+    """The texts to write: into the ConfigMap, and as labels of pods, by uid.
+
+    ``passing``: whether writing the texts may wait a second.
+    """
 
     data: dict[str, str | None]
     labels: dict[str, Values] = field(default_factory=dict)
@@ -94,8 +97,8 @@ class GroupLife:
     """The history of one group's states. Times are in seconds since the epoch.
 
     ``phase``, ``message`` and ``solver_seconds``: the solver's last report; ``preemptor``: the pod for which members
-    are evicted. Code that changes these calls ``find_outlook`` next. ``is_empty``: whether the group had no pods at the
-    last call of ``find_outlook``.
+    are evicted. Code that changes these attributes calls ``find_outlook`` next. ``is_empty``: whether the group had
+    no pods at the last call of ``find_outlook``.
     """
 
     def __init__(self) -> None:
@@ -126,7 +129,7 @@ class GroupLife:
     def find_outlook(
         self, members: Mapping[str, Member], situation: Situation, tree: ClusterTree, remark: str, now: float
     ) -> Outlook:
-        """Return the texts to write about a group. ``members``: the pods that belong to it, by uid.
+        """Return the texts to write about a group. ``members``: the pods that belong to the group, by uid.
 
         ``remark`` is reported if nothing more important is to be reported.
         """

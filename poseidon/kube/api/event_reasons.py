@@ -1,4 +1,4 @@
-"""Names the events and conditions that this program writes. ``docs/operations.md`` lists them for people."""
+"""Names the events and conditions that this program writes. ``docs/operations.md`` lists all of them for people."""
 
 from __future__ import annotations
 

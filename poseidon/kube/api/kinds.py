@@ -30,7 +30,7 @@ class ObjectKind:
     struct: type[KubeStruct]
     """The struct that objects in files decode to."""
     cluster_scoped: bool = False
-    """Whether its objects are in no namespace."""
+    """Whether objects of this kind are in no namespace."""
     left_out: bool = False
     """Whether commands warn about a faulty object in a file and skip it; otherwise they stop with an error."""
 
@@ -46,7 +46,7 @@ class WatchedKind(ObjectKind):
     verbs: tuple[str, ...] = ("list", "watch")
     """The verbs that the bridge needs."""
     bundled: bool = True
-    """Whether live commands and support bundles read its collection.
+    """Whether live commands and support bundles read the collection of this kind.
 
     Support bundles derive workloads from pods instead.
     """

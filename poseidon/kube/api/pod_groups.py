@@ -218,8 +218,8 @@ class DisruptionBudgetSpec(KubeStruct, frozen=True):
 class DisruptionBudgetStatus(KubeStruct, frozen=True):
     """Status of a disruption budget: the controller's counts, for the spec of generation ``observed_generation``.
 
-    ``disrupted_pods`` are names of evicted pods whose deletion the controller has not seen yet. ``disruptions_allowed``
-    already takes them into account.
+    ``disrupted_pods`` are names of evicted pods whose deletion the controller has not seen yet.
+    ``disruptions_allowed`` already takes these pods into account.
     """
 
     disruptions_allowed: Integer = 0

@@ -18,7 +18,7 @@ class ResourceRequirements(KubeStruct, frozen=True):
 
 
 class ContainerPort(KubeStruct, frozen=True):
-    """A port of a container. ``host_port`` 0: it uses no port of the node. Protocol "" means TCP."""
+    """A port of a container. ``host_port`` 0: the container uses no port of the node. Protocol "" means TCP."""
 
     container_port: Integer = 0
     host_port: Integer = 0

@@ -44,7 +44,7 @@ class Resource(Generic[T]):
     path: str
     """Path of the collection over all namespaces."""
     kind: type[T]
-    """The struct that its objects decode to."""
+    """The struct to which the objects of this resource are decoded."""
     field_selector: str = ""
     """Selects some of the objects by fields, "" for all."""
     label_selector: str = ""
@@ -52,7 +52,10 @@ class Resource(Generic[T]):
     other_paths: tuple[str, ...] = ()
     """Paths of the same objects in other versions, for servers that do not serve ``path``."""
     required: bool = False
-    """Whether the bridge cannot run without reading it. If this field is False, answer 403 counts as "not served"."""
+    """Whether the bridge cannot run without reading this resource.
+
+    If this field is False, answer 403 counts as "not served".
+    """
     outline: type[Outline] | None = None
     """A partial decoding that shows whether an object's change matters; None: objects are decoded at once."""
 

@@ -18,7 +18,7 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """Annotation of a claim: the node that a scheduler has chosen, for which a volume is to be provisioned."""
 
 LEGACY_CLASS = "volume.beta.kubernetes.io/storage-class"
-"""Annotation that names the storage class; it overrides the field, as in Kubernetes."""
+"""Annotation that names the storage class; the annotation overrides the field, as in Kubernetes."""
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 """Annotation of the storage class that claims without a class get."""
@@ -167,7 +167,7 @@ class CsiDriver(KubeStruct, frozen=True):
 class CsiStorageCapacity(KubeStruct, frozen=True):
     """storage.k8s.io/v1 CSIStorageCapacity: how large volumes of a class can be created for some nodes.
 
-    Without ``node_topology`` it applies to no node.
+    Without ``node_topology``, the capacity applies to no node.
     """
 
     metadata: ObjectMeta = ObjectMeta()

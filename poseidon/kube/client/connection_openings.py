@@ -69,7 +69,7 @@ class Openings(Generic[C]):
     async def wait(self, *, urgent: bool = False) -> C | None:
         """Wait for a connection that another request returns.
 
-        The result None means that the caller must open one, which is counted already.
+        The result None means that the caller must open a connection, which is counted already.
 
         Waiting requests get connections in this order: ``urgent`` ones first, then those that have waited longest.
         Raises ``ConnectionResetError`` if all connections are closed meanwhile.

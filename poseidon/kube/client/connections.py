@@ -1,7 +1,7 @@
 """Connections that stay open and carry small requests, at a fraction of a full HTTP client's cost.
 
-Thousands of bindings a second are thousands of requests of a few hundred bytes. For each of them, a general HTTP client
-would need several times as much processor time as the system calls.
+Thousands of bindings a second are thousands of requests of a few hundred bytes. For each request, a general HTTP
+client would need several times as much processor time as the system calls.
 """
 
 from __future__ import annotations

@@ -119,5 +119,5 @@ def one_line(error: BaseException) -> str:
 class SettingsError(Exception):
     """The kubeconfig or the in-cluster settings cannot be used.
 
-    The message says in one line which of the two, and why.
+    The message says in one line which of the two cannot be used, and why.
     """

@@ -1,7 +1,7 @@
 """Parses replies of an HTTP/1.1 server from the pieces that a connection receives. Does no I/O.
 
 Nearly all replies to small writes come in one piece with a Content-Length, and this module parses them directly. The
-library h11 parses all others. Of the headers, only Retry-After is kept.
+library h11 parses all other replies. Of the headers, only Retry-After is kept.
 """
 
 from __future__ import annotations

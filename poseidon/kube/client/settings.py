@@ -138,7 +138,7 @@ def _read_plain_server(source: str, context: str | None) -> str | None:
 
 
 def _get_named(entries: Any, name: str) -> Any:
-    """Return the only entry of that name.
+    """Return the only entry with the given name.
 
     Raises ``ValueError`` if the list does not have exactly one entry with this name.
     """

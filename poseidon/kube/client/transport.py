@@ -319,7 +319,7 @@ class Transport:
     def _use(self, credentials: Credentials) -> None:
         """Use these credentials from now on.
 
-        If their certificates differ from the present ones, open new connections.
+        If the certificates of the credentials differ from the present ones, open new connections.
         """
         if credentials.authorization:
             self._headers = {**self._headers, "Authorization": credentials.authorization}

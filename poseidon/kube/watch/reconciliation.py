@@ -1,7 +1,7 @@
 """Compares the objects that a reflector has passed on with the API server's, from time to time, by metadata only.
 
-A list at exactly the version that the watch has reached must contain the same objects in the same versions. If it
-differs, an event was lost or is wrong, and no later event would correct that.
+A list at exactly the version that the watch has reached must contain the same objects in the same versions. If the
+list differs, an event was lost or is wrong, and no later event would correct that.
 """
 
 from __future__ import annotations

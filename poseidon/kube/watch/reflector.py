@@ -47,10 +47,10 @@ class Reflector(Generic[T]):
     """The list and watch of one collection, which run until cancelled.
 
     ``take`` gets changes in batches, in the server's order, in the event loop's thread; it must not block. The
-    handler may get an unchanged object again, or the deletion of an unknown uid. If it raises for a change, the
-    object is set aside. ``changed`` is called after each batch, and when the first list is complete or the collection
-    turns out not to be served. ``in_turn``: whether, once the first list is complete, namespaces whose objects take
-    long wait for others (see ``NamespaceTurns``). ``run`` returns only by cancellation.
+    handler may get an unchanged object again, or the deletion of an unknown uid. If ``take`` raises an error for a
+    change, the changed object is set aside. ``changed`` is called after each batch, and when the first list is
+    complete or the collection turns out not to be served. ``in_turn``: whether, once the first list is complete,
+    namespaces whose objects take long wait for others (see ``NamespaceTurns``). ``run`` returns only by cancellation.
     """
 
     def __init__(

@@ -148,7 +148,7 @@ class BinderOptions(RetryOptions):
 
     A burst is ``burst`` bindings within ``lull_seconds``. After each binding of a burst, less urgent writes wait
     ``lull_seconds`` for the next binding, which is longer than a round usually takes; otherwise they would delay the
-    bindings that follow. Outside of bursts they wait only ``lone_seconds``.
+    bindings that follow. Outside of bursts, less urgent writes wait only ``lone_seconds``.
     """
 
     lull_seconds: float = 0.2

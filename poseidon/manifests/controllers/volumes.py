@@ -120,7 +120,7 @@ def _complete(claim: PersistentVolumeClaim, default: str) -> PersistentVolumeCla
 def _default_class(classes: Iterable[StorageClass]) -> str:
     """Return the name of the default class, or "" if none is the default.
 
-    Of several, the newest, then the first by name.
+    Of several default classes, the newest counts, then the first by name.
     """
     defaults = [
         each.metadata
@@ -240,7 +240,7 @@ class _Binder:
     def _volume_made(self, claim: PersistentVolumeClaim, record: Claim) -> str:
         """If a claim's class binds at once, provision a volume for the claim and return the volume's name.
 
-        Else return "".
+        Otherwise the function returns "".
         """
         found, spec = self._classes.get(record.storage_class), claim.spec
         if found is None or found.waits or not provision_record(found).dynamic or record.volume:

@@ -1,6 +1,6 @@
 """Reads Grove's PodCliqueSet (grove.io): its PodGangs, which are trees of groups placed together, and their pods.
 
-As in Grove's operator, each replica is a gang of all cliques; it has as many replicas of a scaling group as
+As in Grove's operator, each replica is a gang of all cliques; the gang has as many replicas of a scaling group as
 `minAvailable` states. Each further replica of a scaling group is a gang by itself.
 """
 

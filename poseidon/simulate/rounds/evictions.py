@@ -42,7 +42,7 @@ class EvictionsUnderWay:
     def add(self, victim: int, written: float) -> None:
         """Begin the eviction of a running task.
 
-        ``written`` is when the API server gets it, in seconds since the beginning.
+        ``written`` is when the API server gets the eviction, in seconds since the beginning.
         """
         self._begun[victim] = float(self._tasks.begun[victim])
         heappush(self._written, (written, self._turns, victim, self._begun[victim]))

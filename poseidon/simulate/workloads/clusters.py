@@ -203,7 +203,7 @@ class _Event(NamedTuple):
     when: float
     """Time of the event in seconds."""
     task: tuple[str, str]
-    """Name of the task to which it happened."""
+    """Name of the task to which the event happened."""
     kind: str
     """"came", "began", "ended", or "" for events that are ignored."""
     priority: int

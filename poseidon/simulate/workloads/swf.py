@@ -66,7 +66,10 @@ def read_swf(path: Path, part: Trace) -> tuple[Work, tuple[dict[str, Any], ...]]
 
 
 def _state_run_time(template: WorkTemplate, seconds: int) -> WorkTemplate:
-    """Return a template whose pods state that they run for at most ``seconds``, or unchanged if that is 0 (unknown)."""
+    """Return a template whose pods state that they run for at most ``seconds``.
+
+    The template is unchanged if ``seconds`` is 0 (unknown).
+    """
     if not seconds:
         return template
     metadata = dict(template.manifest.get("metadata", {}))

@@ -92,7 +92,7 @@ def node_metric_definition() -> Object:
 class KoordletSimulation:
     """Writes a NodeMetric object for each node, each measured at its own times.
 
-    At first, it creates the definition of the kind NodeMetric.
+    At first, the simulation creates the definition of the kind NodeMetric.
     """
 
     def __init__(self, operations: Operations, use: TrueUse, options: ReportOptions | None = None) -> None:
@@ -111,7 +111,7 @@ class KoordletSimulation:
     def advance(self, now: float) -> float | None:
         """Measure and report the nodes that are due at ``now`` (seconds since the epoch).
 
-        Return when the next ones are due.
+        Return when the next reports are due.
         """
         self._use.refresh()
         self._update_nodes(now)

@@ -26,7 +26,7 @@ class Follower:
         """Return whether all objects were read anew, and the changes since the last call as (is gone, record).
 
         All objects are read anew if more has changed than the history holds. In that case, objects that are not among
-        them no longer exist.
+        the returned ones no longer exist.
         """
         history = self._collection.history
         found: list[tuple[bool, Record]] = []

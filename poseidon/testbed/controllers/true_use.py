@@ -26,7 +26,7 @@ from poseidon.testbed.objects.store import Store, decode
 Object = dict[str, Any]
 
 USAGE = "simulated.poseidon.io/usage"
-"""Annotation of pods and nodes that states their use."""
+"""Annotation that states the use of a pod or node."""
 
 NOISE_PERIOD = 60.0
 """Seconds after which a new figure for the noise is drawn."""

@@ -45,7 +45,7 @@ class Provisioning(Enum):
 def as_annotated(claim: Object, node: str) -> Provisioning:  # noqa: ARG001 - the signature of a provisioner
     """Return what a provisioner does for a claim according to the claim's annotation.
 
-    Without an annotation, it creates the volume.
+    Without an annotation, the provisioner creates the volume.
     """
     text = annotations_of(claim).get(PROVISIONING, Provisioning.PROVIDE.value)
     known = {each.value: each for each in Provisioning}

@@ -21,7 +21,7 @@ _FOR = re.compile(r"\bby (?:pod|group) (\S+)")
 class Eviction:
     """A pod (``namespace/name``) that leaves a node.
 
-    ``beneficiary`` is the pod or group that gets its place, or None.
+    ``beneficiary`` is the pod or group that gets the leaving pod's place, or None.
     """
 
     at: float

@@ -3,7 +3,7 @@
 Within a queue, a more important task replaces a less important one even if it has to borrow and the other does not.
 Suppose that a borrowing task of another queue then evicts the more important one. The less important task may then
 take its queue's quota back from the borrowing task, and the first eviction repeats: evictions form a circle.
-Evictions to free capacity can form a circle of this kind, too.
+Evictions to free capacity can form a circle, too, if each undoes the one before.
 """
 
 from __future__ import annotations

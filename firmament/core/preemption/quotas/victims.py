@@ -84,7 +84,9 @@ def are_borrowing(state: PreemptionState, node: Int64, newcomer: Newcomer, victi
 def iterate_parts(
     state: PreemptionState, node: Int64, newcomer: Newcomer, victims: list[int], few: int
 ) -> Iterator[list[int]]:
-    """Yield ``victims`` unless there are none; if there are more than ``few``, also a part of them for each flavor.
+    """Yield all ``victims`` as one list; if there are more than ``few``, also yield a part of them for each flavor.
+
+    Nothing is yielded if there are no victims.
 
     The part of a flavor consists of the victims whose queues borrow of this flavor.
     """

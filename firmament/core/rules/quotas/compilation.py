@@ -337,7 +337,7 @@ def _find_kinds(cluster: Cluster, book: StatedQuotas) -> tuple[Int64, Bool]:
 def _list_residents(
     cluster: Cluster, book: StatedQuotas, draws: _DrawNumbers, without: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield (number of what each task takes, machine, number of tasks) for the tasks with machines.
+    """Yield (draw, machine, number of tasks) for the tasks with machines; a draw is the number of what a task takes.
 
     Tasks that were placed earliest come first.
 

@@ -28,7 +28,7 @@ class DomainProblem:
     items: Sequence[Item]
     """The groups, each with the number of its labels that have been given domains."""
     bound: tuple[bool, ...]
-    """For each item, whether it needs a domain of this label itself; otherwise it needs one of a finer label."""
+    """For each item, whether it needs a domain of the present label; otherwise it needs a domain of a finer label."""
     machines: Sequence[Int64]
     """The machines of each domain."""
     shapes: list[int]

@@ -41,7 +41,7 @@ class TopologyLevels(NamedTuple):
     def key(self) -> str:
         """The key of the label of machines that are in the topology; its value is the topology's name.
 
-        Nodes do not have it.
+        Nodes do not have this label.
         """
         return f"Topology {self.name}"
 
