@@ -44,7 +44,7 @@ class Rerouting:
     moves: tuple[ReroutedTask, ...]
     """All tasks that move, the requested one first; empty if a task of its class is on the machine already."""
     cost: int
-    """Units by which the cost of the round grows; 0 if another optimum has a task of the class there."""
+    """Units by which the cost of the round grows; 0 if another optimum has a task of the class on the machine."""
     exact: bool
     """Whether all possible arcs were considered; if not, a cheaper way may exist."""
 

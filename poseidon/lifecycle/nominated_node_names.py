@@ -40,7 +40,7 @@ class Nominations:
     def nominate(self, record: PodRecord, node: str) -> None:
         """Write a node into ``status.nominatedNodeName`` of a pod; "" removes it.
 
-        On that node victims are evicted for the pod, or its claims are bound. The API server itself clears the
+        On this node, victims are evicted for the pod, or its claims are bound. The API server itself clears the
         nomination of a pod that is bound.
         """
         if record.phase not in UNPLACED | UNDER_WAY:

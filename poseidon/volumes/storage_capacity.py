@@ -110,8 +110,8 @@ class StorageCapacities:
         capacity, largest = (storage_bytes(each) for each in (found.capacity, found.maximum_volume_size))
         limit = largest if largest is not None else capacity
         if limit is None:
-            return None  # Without figures, no volume can be made.
-        # of the selector's labels, the label that the fewest machines have
+            return None  # An object without amounts offers no capacity for volumes.
+        # The pair is the selector's label that the fewest machines have.
         pair = min(
             topology.match_labels.items(),
             default=ANYWHERE,

@@ -40,7 +40,7 @@ class EvictionCheck:
         guests: Int64,
     ) -> None:
         self._context, self._cluster = context, context.cluster
-        assert snapshot.importance is not None  # always set with preemption
+        assert snapshot.importance is not None  # Snapshots of rounds with preemption have it.
         self._snapshot, self._importance = snapshot, snapshot.importance
         self._preemption = preemption
         self._decided = decided

@@ -205,7 +205,7 @@ class RequestLimit(Section):
     per_evicted_gang: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """Number of further requests for each gang with evicted pods in a round, and for each evicted single pod."""
     per_refusal: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """With ``one_per_queue``: number of requests for each refused gang or pod about which something new is written.
+    """With ``one_per_queue``: number of requests for each refused gang or pod whose state is written anew.
 
     The next round waits for the requests about refusals and evictions.
     """

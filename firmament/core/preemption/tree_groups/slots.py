@@ -59,7 +59,7 @@ class LeafSlots:
 
 
 class _ClosedLeaves:
-    """Leaves whose ledger depends on the order of arrival or is full, and whether they open for a task of a group.
+    """Machines whose ledger is full or depends on the order of arrival; says whether they open for a group's task.
 
     A machine of such a leaf takes one task at a time (see ``models_room``), if the model says that it certainly opens
     once the victims are gone. The more victims leave, the more machines open.
