@@ -1,8 +1,8 @@
 """Draws a small network: classes at the left, machines in the middle, the sink at the right.
 
 Every arc with capacity is a line with its cost in points; parallel arcs are one line with all their costs. Arcs with
-flow are thick lines, and state the amount of flow. The nodes that collect unscheduled tasks are above and below the
-machines.
+flow are thick lines, and state the amount of flow. The nodes that collect unscheduled tasks are in the middle, too,
+above and below the machines.
 """
 
 from __future__ import annotations

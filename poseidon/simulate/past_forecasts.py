@@ -41,7 +41,7 @@ LONGEST = 86400.0
 LEAST_WIDTH = 0.05
 """Least distance of an end of an interval from its median, as a part of the median.
 
-Scores are parts of this distance.
+A forecast's score is its error as a part of the distance.
 """
 
 

@@ -1,9 +1,9 @@
 """Decodes the API server's bytes, and parsed manifests, into structs.
 
-The fast path decodes JSON straight into structs. If that fails, the bytes are repaired (see ``readable``) and decoded
-generically. Afterwards nulls, which Kubernetes treats as absent, are dropped, and the value is converted into the
-struct. One object with a broken field therefore does not spoil a list of 100,000, and no field must be declared
-nullable.
+The fast path decodes JSON straight into structs. If the fast path fails, the bytes are repaired (see ``readable``)
+and decoded generically. Afterwards nulls, which Kubernetes treats as absent, are dropped, and the value is converted
+into the struct. One object with a broken field therefore does not spoil a list of 100,000, and no field must be
+declared nullable.
 """
 
 from __future__ import annotations

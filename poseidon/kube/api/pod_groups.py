@@ -261,7 +261,7 @@ class ScaleStatus(KubeStruct, frozen=True):
 class OwnedPods(KubeStruct, frozen=True):
     """The pods that an owner makes from one template: how many, and the template's annotations.
 
-    ``role`` distinguishes them from the owner's other pods; ``some_ended``: ``count`` leaves out pods that have
+    ``role`` distinguishes these pods from the owner's other pods; ``some_ended``: ``count`` leaves out pods that have
     succeeded.
     """
 

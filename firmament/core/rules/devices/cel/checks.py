@@ -109,7 +109,7 @@ def find_attributes(tree: Node) -> frozenset[str] | None:
 def _domain_of(node: Node, domains: Mapping[str, str]) -> str | None:
     """Return the domain whose attributes a tree evaluates to.
 
-    Return None if the tree's value is something else, or the domain is unknown.
+    Return None if the tree evaluates to anything but attributes of a domain, or if the domain is unknown.
     """
     if isinstance(node, Name):
         return domains.get(node.name)
