@@ -15,7 +15,8 @@ from __future__ import annotations
 from firmament.core.constraints.quota_terms import list_amounts
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.reclaim import QuotaReclaim
-from firmament.core.preemption.quotas.victim_sets import Reclaimed
+from firmament.core.preemption.quotas.units import QuotaUnit
+from firmament.core.preemption.quotas.victim_sets import Reclaimed, add_companions
 
 MOST_STEPS = 50
 """Most units with places for which victims are looked at again, as each trial repeats the steps of all others."""
@@ -66,19 +67,26 @@ def _evict_for_later(
 ) -> bool:
     """Repeat all steps, but let ``step`` evict the victims of all later ones, and not those that are ``needless``.
 
-    Returns whether all units find places then; nothing changes if they do not.
+    Returns whether its queue allows that, and all units find places then; nothing changes if they do not.
     """
     state, steps = reclaim.state, reclaim.steps
     place = next(number for number, each in enumerate(steps) if each is step)
     going = [victim for each in steps[place:] for victim in each.victims if victim not in needless]
     reclaim.begin_again(begin, ())
     for number, each in enumerate(steps):
-        again = reclaim.repeat(each, each.victims if number < place else going if number == place else [])
+        victims = each.victims if number < place else going if number == place else []
+        allowed = each is not step or _may_evict_all(reclaim, step.choice.unit, going)
+        again = reclaim.repeat(each, victims) if allowed else None
         if again is None:
             reclaim.begin_again(state, steps)
             return False
         reclaim.accept(again)
     return True
+
+
+def _may_evict_all(reclaim: QuotaReclaim, unit: QuotaUnit, victims: list[int]) -> bool:
+    """Return whether a unit's queue allows that it evicts each of the victims, or a task in the same gang."""
+    return set(victims) <= {*add_companions(reclaim.state, reclaim.sort_candidates(unit), [])}
 
 
 def _find_fewest(reclaim: QuotaReclaim, step: Reclaimed, workloads: list[list[int]]) -> Reclaimed | None:

@@ -234,7 +234,7 @@ class QuotaReclaim:
             after = self._place(unit, [])
             if after is not None:
                 return Reclaimed([], after, VictimChoice(unit))
-        candidates = self._sort_candidates(unit)
+        candidates = self.sort_candidates(unit)
         if not candidates:
             return None
         newcomer, node = unit.newcomer, unit.newcomer.node
@@ -264,7 +264,7 @@ class QuotaReclaim:
         draws = [(int(quotas.terms.draw[shape[cls]]), count) for cls, count in unit.members]
         return all(int(quotas.units_by_kind(draw).sum()) >= count for draw, count in draws if draw >= 0)
 
-    def _sort_candidates(self, unit: QuotaUnit) -> list[int]:
+    def sort_candidates(self, unit: QuotaUnit) -> list[int]:
         """Return the possible victims of a unit: those of other queues first, then the least important first."""
         state, preemption = self.state, self.state.preemption
         drawing = np.asarray(self._drawing[list(unit.newcomer.columns)].any(axis=0))
