@@ -371,3 +371,12 @@ def test_waiting_pods_are_read_anew_once_for_each_change_of_classes():
     bridge.state.extended_resources.take_classes([present(device_class("other", "example.com/other"))])
     assert [uid for uid, _ in found.take_affected()] == ["pod-p"]
     assert found.take_affected() == []
+
+
+@pytest.mark.parametrize("namespace", ["default", "shop"])
+def test_a_claim_is_made_in_the_namespace_of_its_pod(namespace):
+    bridge = Bridge(classes=[device_class()])
+    bridge.put(asking(namespace=namespace))
+    bridge.place()
+    [write] = bridge.writes()
+    assert (write.claim.metadata.namespace, write.key.partition("/")[0]) == (namespace, namespace)
