@@ -10,12 +10,12 @@ from poseidon.kube.api.metadata import GenerationMeta, ObjectMeta, OwnerReferenc
 from poseidon.kube.api.pod_groups import DisruptionBudget, DisruptionBudgetSpec, ScaledOwner
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.admission.whole_workloads import list_workloads
-from poseidon.manifests.budgets import count_budgets
 from poseidon.manifests.defaulting import complete_documents
+from poseidon.manifests.disruption_budgets import count_budgets
 from poseidon.manifests.documents import Document
 from poseidon.manifests.workloads.common.existing_pods import PresentPods
 from poseidon.manifests.workloads.common.pod_sets import Known
-from tests.poseidon.manifests.test_budgets import WEB, web
+from tests.poseidon.manifests.test_disruption_budgets import WEB, web
 
 NAMESPACES = pytest.mark.parametrize(("stated", "namespace"), [("shop", "shop"), ("", "default")])
 
