@@ -182,7 +182,7 @@ def test_deltas_of_unknown_kinds_and_of_unknown_pods_are_reported_and_counted(br
     reports = {each.task: each.reason for each in found.take_reports()}
     assert "what it does not know" in reports["pod-a"]
     assert reports["nobody"] == "the pod is gone"
-    assert bridge._metrics._deltas.labels("UNKNOWN")._value.get() == 1
+    assert bridge._metrics.deltas.labels("UNKNOWN")._value.get() == 1
     refused = dict(found.refusals.counts)
     assert refused
     bridge._on_changed()

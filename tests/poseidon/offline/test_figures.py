@@ -32,8 +32,8 @@ FIGURES = {
     "poseidon.offline.tables:print_plan.wide": False,
     "poseidon.offline.waiting_workloads:_MOST_CAUSES": 3,
     "poseidon.offline.evictability:MoveRules.__init__.local_data_may_go": False,
-    "poseidon.offline.explain_workload:_Standing.describe.behind": 0,
-    "poseidon.offline.explain_workload:_Standing.describe.position": 0,
+    "poseidon.offline.explain_workload:_WaitingWorkload.describe.behind": 0,
+    "poseidon.offline.explain_workload:_WaitingWorkload.describe.position": 0,
     "poseidon.offline.refused_objects:_LONGEST_NAME": 80,
     "poseidon.offline.refused_objects:_LONGEST_REASON": 300,
 }
