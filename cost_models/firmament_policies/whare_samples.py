@@ -39,7 +39,7 @@ class Program:
 
     @property
     def best(self) -> float:
-        """The lowest of all means; a machine on which the program ran that fast costs 100."""
+        """The lowest of all means of the program, in picoseconds per instruction: the base (100) of its costs."""
         return min([*self.psi.values(), *self.xi.values()])
 
     def mean(self, co_runners: CoRunners, machine_type: str) -> float:

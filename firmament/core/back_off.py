@@ -1,4 +1,7 @@
-"""Holds the formula of all back-offs: how long something waits after it has failed a number of times."""
+"""Holds the solver's formula of back-offs: how long something waits after it has failed a number of times.
+
+Requests of the bridge to the API server back off by ``poseidon.kube.client.backoff``.
+"""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def list_names(graph: Graph, node: int) -> list[str]:
 
 
 def list_nodes(graph: Graph, kind: str) -> list[int]:
-    """Return the numbers of the nodes of one kind."""
+    """Return the graph's nodes of one kind, such as machines, by their numbers in the graph."""
     return [node for node, known in graph.nodes(data=True) if known["kind"] == kind]
 
 

@@ -43,7 +43,10 @@ def allow_copies() -> None:
 
 
 class CopyError(Exception):
-    """A copy has returned no result; the text of the error continues a sentence about it, such as "failed: …"."""
+    """A copy of the process has returned no result.
+
+    The text says what happened to the copy, without naming it: "failed: …". Callers put a subject before it.
+    """
 
 
 class ProcessCopy:

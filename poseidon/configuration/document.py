@@ -103,7 +103,7 @@ class BridgeConfiguration(Document):
 
     @property
     def all_cost_models(self) -> tuple[ModelSection, ...]:
-        """The overlays of all profiles, after the overlays for pods without a profile."""
+        """The cost models that profiles add to their policies, after those for pods without a profile."""
         own = (each for profile in self.profiles for each in profile.cost_models or ())
         return (*self.cost_models, *own)
 

@@ -34,7 +34,10 @@ from poseidon.queues.model import (
 )
 from poseidon.queues.quota_reading import ReadQuotas, find_cycles, read_groups, read_reference, read_weight
 
-STOPPED = ("Hold", "HoldAndDrain")
+DRAINED = "HoldAndDrain"
+"""The value of ``stopPolicy`` with which Kueue also evicts the workloads that a queue has admitted."""
+
+STOPPED = ("Hold", DRAINED)
 """Values of ``stopPolicy`` with which a queue admits no pods."""
 
 INVALID = "InvalidSpec"
@@ -294,3 +297,5 @@ def _list_ignored(queue: ClusterQueue) -> Iterator[str]:
     """Yield a text about each setting of a ClusterQueue that has no effect here."""
     if queue.spec.admission_scope is not None:
         yield "spec.admissionScope: is not honoured; what a queue has used in the past has no influence"
+    if queue.spec.stop_policy == DRAINED:
+        yield "spec.stopPolicy: HoldAndDrain works as Hold; pods that run are not evicted"

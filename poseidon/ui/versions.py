@@ -20,7 +20,7 @@ class Versions:
         self._changed.update(subjects)
 
     def get(self, subject: str) -> int:
-        """Return the version number of a subject."""
+        """Return how often a subject, which is a part of the page's data, has changed."""
         return self._numbers[subject]
 
     def vector(self) -> Mapping[str, int]:

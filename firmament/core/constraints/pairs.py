@@ -265,7 +265,7 @@ class PairState:
         self.count(kind[known], self.terms.domain[machine[known]], count[known].astype(np.int64))
 
     def fix(self, cls: Int64, machines: Int64) -> None:
-        """Mark counted tasks as staying in this round: task i is of class ``cls[i]``, on ``machines[i]``."""
+        """Treat tasks that ``count`` has counted as running: task i, of class ``cls[i]``, on ``machines[i]``."""
         self.rules = self.rules.add_residents(cls, machines)
 
     def view(self, kinds: Int64) -> DomainView:

@@ -37,7 +37,7 @@ def find_cures_in_copy(
     assumed = copied.list_assumed()
     copied.apply([*known.classes, *(each for each in known.placed if each.uids[0] in assumed)])
     copied.apply([TaskRemoved(each) for each in waiting])
-    for _ in run_rounds(copied):  # The round takes back evictions for the tasks that waited.
+    for _ in run_rounds(copied):  # Rounds withdraw the evictions that had been planned for the removed tasks.
         pass
     events: list[Event] = [
         *known.machines,

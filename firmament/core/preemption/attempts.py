@@ -153,7 +153,7 @@ def _find_without_quota(now: PreemptionState, gang: Int64, need: Int64) -> Bool:
     left = np.array([units.get(number, ENDLESS) for number in draw.tolist()], dtype=np.int64)
     without[waiting] = left[waiting] <= 0
     members = np.flatnonzero(gang >= 0)
-    # Each class of a gang whose classes share a draw is counted as if it had all the quota.
+    # Classes of a gang that take from the same quota are each counted as if they had all of it: an upper bound.
     most = np.bincount(
         gang[members], weights=np.minimum(left, np.maximum(now.remaining, 0))[members], minlength=len(need)
     )

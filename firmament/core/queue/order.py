@@ -1,6 +1,6 @@
 """Says in which order waiting tasks come: by importance, fair share and quality of service; among equals by age.
 
-The modules that need an order of waiting tasks all ask these functions. ``importance.py`` compares priorities,
+``TaskTable.age_keys`` says which of two tasks is older. ``importance.py`` compares priorities,
 ``fair_shares.py`` computes the levels of fair shares, and ``namespace_turns.py`` lets namespaces take turns.
 """
 

@@ -263,7 +263,8 @@ class Budgets:
         prefix = names[0][: names[0].find("/") + 1]
         if prefix and all(map(methodcaller("startswith", prefix), names)):
             return True
-        if "/" not in "".join(names):  # No task's name states a namespace: the namespaces of classes count.
+        # If no task's name states a namespace, the namespaces of the tasks' classes are compared.
+        if "/" not in "".join(names):
             waiting = waiting[_first_of_each(tasks.cls[waiting])]
         elif all(map(methodcaller("count", "/"), names)):
             return False

@@ -189,7 +189,7 @@ class EvictionChains:
         return found
 
     def list_evicted(self) -> list[Workload]:
-        """Return the workloads that must not evict some other workloads, in a fixed order."""
+        """Return the workloads that others have evicted, and that must not evict those in return; in a fixed order."""
         return list(self._origins)
 
     def _drop(self, comes: Workload, goes: Workload) -> None:

@@ -108,7 +108,7 @@ class TopologyRecords:
         self._groups: dict[str, GroupSpec] = {}
 
     def tree(self, spec: TreeSpec | None) -> None:
-        """Record the tree in force. None: no ConfigMap describes a tree, so labels of nodes may describe it."""
+        """Record the topology tree of the nodes. None: no ConfigMap describes one, so labels of nodes may."""
         if self.wanted and spec is not self._tree:
             self._tree = spec
             self._records.set_record(TREE_RECORD, TREE_NAME, spec.payload() if spec is not None else None)

@@ -17,7 +17,7 @@ def name_claim(pod: str, system: str) -> str:
 
 
 def is_virtual(claim: ResourceClaim) -> bool:
-    """Return whether a claim stands for annotations of a pod."""
+    """Return whether the bridge made up a claim out of a pod's annotations, so that no ResourceClaim object exists."""
     pod, _, system = claim.metadata.name.rpartition(":")
     return bool(pod) and system in SYSTEMS
 

@@ -23,7 +23,7 @@ Placement: TypeAlias = Mapping[str, "Placement | tuple[str, ...]"]
 
 
 def ranks(placed: Mapping[str, Path], kept: Mapping[str, int]) -> dict[str, int]:
-    """Return the rank of each pod by name, from 0 on, in the order of the ranks.
+    """Return the rank of each pod (0 and up) by the pod's name, sorted by rank.
 
     ``placed``: path of each pod's node, all paths of the same length. ``kept``: ranks that pods have already. Pods
     keep ranks that they have, so that a replacement gets the rank of the pod that it replaces, unless a rank is out

@@ -233,6 +233,15 @@ def test_what_is_not_honoured_is_named():
     assert "spec.admissionScope" in tree.ignored["ClusterQueue/a"]
 
 
+@pytest.mark.parametrize(("policy", "ignored"), [("Hold", None), ("HoldAndDrain", True), ("None", None)])
+def test_a_queue_that_is_to_be_drained_says_that_running_pods_stay(policy: str, ignored: bool | None):
+    tree = read(cluster_queue("a", quotas(cpu=1), stopPolicy=policy))
+    text = tree.ignored.get("ClusterQueue/a")
+    assert text == (
+        "spec.stopPolicy: HoldAndDrain works as Hold; pods that run are not evicted" if ignored else None
+    )
+
+
 @pytest.mark.parametrize("field", ["parentName", "parent"])
 def test_cohorts_name_their_parents_by_either_field(field):
     found = quotas_of(cohort("c", quotas(cpu=("1", "2", "1")), **{field: "root"}))

@@ -83,7 +83,7 @@ class StatedQuotas:
 
     @cached_property
     def any_strict(self) -> bool:
-        """Whether some quota without fault places its tasks strictly in their order."""
+        """Whether tasks of some valid quota get places strictly in their order (StrictFIFO)."""
         return any(quota.strict for quota in self.nodes)
 
     @cached_property

@@ -62,7 +62,10 @@ class RoomTable:
         return self._taken[1]
 
     def sum_all(self, counted: Bool, capacity: Int64) -> Int64:
-        """Return what the kept rooms ``counted`` (bool[N], by priority) contain: int64[M, K], as ``capacity``."""
+        """Return the amounts that some of the kept rooms reserve on each machine: int64[M, K], as ``capacity``.
+
+        ``counted``: bool[N], which of the kept rooms; these are all from some priority on.
+        """
         # Limits between the same two priorities count the same kept rooms, so they share a sum.
         lowest = int(self.priorities[counted].min())
         found = self._totals.get(lowest)

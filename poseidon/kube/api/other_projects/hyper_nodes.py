@@ -66,7 +66,9 @@ NO_TIERS = Tiers((), MappingProxyType({}))
 
 
 def name_tier(tier: int) -> str:
-    """Return the key of the label that names a machine's HyperNode of the highest tier up to this one.
+    """Return the key of the label that names a machine's HyperNode of a tier, or of the next lower tier that has one.
+
+    HyperNodes are Volcano's objects for groups of nodes in a network.
 
     Only machines have this label; nodes do not.
     """

@@ -110,7 +110,10 @@ def is_integer(_: Spend, value: Any) -> bool:
 
 
 def get_part_of_version(place: int, name: str) -> Callable[..., int]:
-    """Return the function that returns the number at index ``place`` of a version."""
+    """Return a function for CEL that reads one number of a semantic version: the major, minor or patch version.
+
+    ``place``: 0, 1 or 2. ``name``: what the function is called in CEL.
+    """
 
     def get_part(_: Spend, value: Any) -> int:
         if not isinstance(value, Version):

@@ -38,7 +38,7 @@ def explain_shortage(problem: NestedProblem, steps: SearchSteps) -> Shortage:
         return Shortage("", f"{words} even without its rules about domains{lack}", loose)
     reason = find_level_reason(problem, free, steps)
     if reason is None:
-        # With all labels the last search found places, so the first search only failed because of the limit on steps.
+        # The search with all constraints has found places now, so the first search ended at its limit of steps.
         return Shortage("", "no way was found to place all of its groups", 0)
     return _describe(problem, reason)
 
