@@ -201,7 +201,7 @@ def _find_waiting(cluster: Cluster, now: float) -> _Waiting:
     number = np.full(len(cluster.classes.rows), -1, dtype=np.int64)
     for cls, name in queue_of.items():
         number[cls] = number_of[name]
-    if names and cluster.jobs.gangs:
+    if names:
         rows = rows[~find_exempt_tasks(cluster, rows, number[tasks.cls[rows]], now)]
     rows = rows[number[tasks.cls[rows]] >= 0]
     importance = Importance.from_tasks(tasks).rank_waiting(tasks.priority[rows], tasks.group_priority[rows])

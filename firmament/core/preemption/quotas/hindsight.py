@@ -4,8 +4,8 @@ Units (tasks or gangs) that lack quota choose their victims one after another, a
 possible at that moment. Victims of a later unit may free so much that an earlier unit needs none. Each unit is
 therefore tried once more as the last one: all other units are placed first, each with the victims that it chose, and
 then the tried unit does with fewer victims if it can. If the other units find no places without the tried unit's
-victims, the tried unit evicts the victims of later units in place of its needless ones. Every unit that got places
-keeps places.
+victims, the tried unit evicts the victims of later units in place of one of its needless workloads (a task or a gang).
+Every unit that got places keeps places.
 
 With fair shares, the order of the units stays as it is: in another order, the shares would choose other victims.
 """

@@ -23,7 +23,7 @@ def find_exempt_tasks(cluster: Cluster, rows: Int64, queue: Int64, now: float) -
     int64[N], the number of each task's strict queue, -1 for none; all of a gang's tasks that wait must be in
     ``rows``. ``now``: seconds since the epoch.
     """
-    names, gang = _number_gangs(cluster, rows)
+    names, gang = _number_gangs(cluster, rows) if cluster.jobs.gangs else ([], rows)
     if not names:
         return np.zeros(len(rows), dtype=np.bool_)
     least, most = np.full(len(names), np.iinfo(np.int64).max), np.full(len(names), -1)

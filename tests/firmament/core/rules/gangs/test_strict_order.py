@@ -78,6 +78,9 @@ def test_single_tasks_are_never_exempt():
     core = scheduler(machine("m"), ClassDefined(1, task_class(10)), TasksSubmitted(1, ("a", "b")))
     assert _exempt(core, {"a": 0, "b": 1}) == set()
     assert _exempt(core, {}) == set()
+    beside_a_gang = _gang("g", 0, 2, 2)
+    beside_a_gang.apply([TasksSubmitted(1, ("a",))])
+    assert _exempt(beside_a_gang, {"a": 0}) == set()
 
 
 def test_a_tree_of_groups_is_whole_by_its_groups():
