@@ -20,7 +20,7 @@ from firmament.core.model import Job
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionProblem
 from firmament.core.rules.gangs.disruption import find_leaving_units, list_eviction_units
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import TaskPhase
+from firmament.core.state.tasks import TaskPhase, TaskTable
 from firmament.core.tree_solver.nested.lacking import count_missing
 
 
@@ -46,8 +46,7 @@ def count_by_group(cluster: Cluster, job: Job, others: Iterable[int] = ()) -> Co
     """Return, by group of a job's tree, the number of members that stay on machines, plus ``others`` (rows)."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
-    state = tasks.state[members]
-    there = ((state == int(TaskPhase.BOUND)) | (state == int(TaskPhase.ASSUMED))) & ~tasks.leaving[members]
+    there = find_staying(tasks, members)
     number, rows = tasks.cls, cluster.classes.rows
     found: Counter[str] = Counter()
     for cls in number[[*members[there].tolist(), *others]].tolist():
@@ -136,8 +135,19 @@ def list_able_members(cluster: Cluster, job: Job, now: float) -> list[int]:
     """Return the rows of the members of a gang that can be tried now, including unschedulable members."""
     tasks = cluster.tasks
     members = np.array(cluster.jobs.members(job.id), dtype=np.int64)
-    able = (tasks.state[members] == int(TaskPhase.PENDING)) & ~tasks.refused[members]
-    return members[able & (tasks.not_before[members] <= now)].tolist()
+    return members[find_able(tasks, members, now)].tolist()
+
+
+def find_able(tasks: TaskTable, rows: Int64, now: float) -> Bool:
+    """Return which tasks (int64[N] rows) wait and can be tried now, including unschedulable tasks: bool[N]."""
+    pending = tasks.state[rows] == int(TaskPhase.PENDING)
+    return pending & ~tasks.refused[rows] & (tasks.not_before[rows] <= now)
+
+
+def find_staying(tasks: TaskTable, rows: Int64) -> Bool:
+    """Return which tasks (int64[N] rows) are bound or assumed, and have not been asked to leave: bool[N]."""
+    state = tasks.state[rows]
+    return ((state == int(TaskPhase.BOUND)) | (state == int(TaskPhase.ASSUMED))) & ~tasks.leaving[rows]
 
 
 def lacks_members(cluster: Cluster, job: Job, now: float) -> bool:

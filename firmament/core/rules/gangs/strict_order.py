@@ -10,9 +10,8 @@ from itertools import chain
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.rules.gangs.members import count_missing_members, lacks_members
+from firmament.core.rules.gangs.members import count_missing_members, find_able, find_staying, lacks_members
 from firmament.core.state.cluster import Cluster
-from firmament.core.state.tasks import TaskPhase
 
 
 def find_exempt_tasks(cluster: Cluster, rows: Int64, queue: Int64, now: float) -> Bool:
@@ -48,9 +47,7 @@ def _find_unready(cluster: Cluster, names: list[str], now: float) -> Bool:
     members = [cluster.jobs.members(name) for name in names]
     rows = np.fromiter(chain.from_iterable(members), dtype=np.int64)
     gang = np.repeat(np.arange(len(names)), [len(each) for each in members])
-    state = tasks.state[rows]
-    stays = ((state == int(TaskPhase.BOUND)) | (state == int(TaskPhase.ASSUMED))) & ~tasks.leaving[rows]
-    able = (state == int(TaskPhase.PENDING)) & ~tasks.refused[rows] & (tasks.not_before[rows] <= now)
+    stays, able = find_staying(tasks, rows), find_able(tasks, rows, now)
     jobs = [cluster.jobs.gang(name) for name in names]
     need = np.array([job.min_members if job else 0 for job in jobs])
     need -= np.bincount(gang[stays], minlength=len(names))
