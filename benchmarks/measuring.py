@@ -23,7 +23,7 @@ from benchmarks.targets.grpc_stream import GrpcTarget
 from benchmarks.targets.schedulers import BindingsOnly, KubeScheduler, Ours, SchedulerUnderTest
 from firmament.configuration.document import SchedulerConfiguration, build_core, load
 from poseidon.testbed.harness.stack import Stack, StackOptions
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 
 Stage = Literal["algorithm", "grpc", "end-to-end"]
 STAGES: tuple[Stage, ...] = ("algorithm", "grpc", "end-to-end")

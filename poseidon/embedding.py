@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from poseidon.configuration.document import BridgeConfiguration, argument_faults
-from protos.conventions.configuration_file import check_part, load_part
-from protos.conventions.configuration_schema import schema_of
+from protos.configuration.file import check_part, load_part
+from protos.configuration.schema import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from firmament.core.rounds import Placement
     from firmament.core.scheduler import Scheduler
     from firmament.core.snapshot.snapshot import Snapshot
-    from protos.conventions.configuration import Document
+    from protos.configuration.sections import Document
     from protos.firmament.v1 import scheduler_pb2 as pb
 
 _TRIAL_LOOKS = 400_000_000

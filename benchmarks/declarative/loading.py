@@ -18,7 +18,7 @@ from benchmarks.declarative.expressions import (
 )
 from benchmarks.declarative.schema import Amount, Measure, Op, WorkloadFile
 from benchmarks.declarative.templates import BUILT_IN, Template, TemplateError, compile_template
-from protos.conventions.configuration_faults import schema_fault
+from protos.configuration.error_messages import explain_error
 
 FOLDER = Path(__file__).resolve().parents[1] / "workloads"
 
@@ -97,7 +97,7 @@ def _parse(path: Path) -> WorkloadFile:
         return WorkloadFile.model_validate(content)
     except ValidationError as error:
         raise WorkloadError(
-            [f"{path.name}: {schema_fault(fault, WorkloadFile)}" for fault in error.errors()]
+            [f"{path.name}: {explain_error(fault, WorkloadFile)}" for fault in error.errors()]
         ) from None
 
 

@@ -12,8 +12,8 @@ from firmament.configuration.document import load
 from firmament.server.access.address import AddressError, parse_address
 from firmament.server.process_copy import allow_copies
 from firmament.server.rounds.round_saver import ROUNDS_KEPT, SavedRoundsFolder, SavedRoundsFolderError
+from protos.configuration.file import ConfigurationError
 from protos.conventions import event_loop
-from protos.conventions.configuration_file import ConfigurationError
 from protos.conventions.logs import configure, logging_options
 from protos.conventions.tls import TlsError, read_chosen_tls, tls_options
 from protos.conventions.tracing import TracingError, tracer_of, tracing_option

@@ -1,1 +1,1 @@
-"""Reads the scheduler's configuration: one YAML document with a section per subject."""
+"""Contains the solver's part of the configuration; `protos/configuration` has what both programs share."""

@@ -21,9 +21,9 @@ from firmament.configuration.sections import (
     default_spread,
 )
 from firmament.core import defaults
-from protos.conventions.configuration import Document, Duration, PositiveDuration, Section
-from protos.conventions.configuration_file import ConfigurationError, load_part
-from protos.conventions.configuration_shared import (
+from protos.configuration.file import ConfigurationError, load_part
+from protos.configuration.sections import Document, Duration, PositiveDuration, Section
+from protos.configuration.shared_sections import (
     GangSection,
     ModelSection,
     PodTopologySpreadSection,

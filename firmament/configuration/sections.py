@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from firmament.core import defaults
-from protos.conventions.configuration import PositiveDuration, Section
+from protos.configuration.sections import PositiveDuration, Section
 
 if TYPE_CHECKING:
     from firmament.core.configuration import FairShare, SizeLimits, WeightedModel
     from firmament.core.rules.default_spread import SpreadConstraint
-    from protos.conventions.configuration_shared import PodTopologySpreadSection
+    from protos.configuration.shared_sections import PodTopologySpreadSection
 
 _MIB = 2**20
 Streams: TypeAlias = Annotated[StrictInt, Field(ge=1, le=10_000)]

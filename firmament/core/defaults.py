@@ -1,7 +1,7 @@
 """Holds the defaults of the solver's settings, so that each is stated once.
 
 `firmament.configuration` defines the settings that the configuration file has. Cost models state the defaults of their
-arguments, and `protos.conventions.configuration_shared` those that the bridge needs too, as for gangs.
+arguments, and `protos.configuration.shared_sections` those that the bridge needs too, as for gangs.
 
 This module imports nothing, so that code that only reads a configuration need not load the core.
 """

@@ -16,8 +16,8 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.embedding import check_configuration, load_configuration
 from poseidon.manifests.documents import Given, GivenObject, GivenText
 from poseidon.manifests.loader import ManifestError, Manifests, load_manifests
-from protos.conventions.configuration import API_VERSION, KIND
-from protos.conventions.configuration_file import ConfigurationError, read_document
+from protos.configuration.file import ConfigurationError, read_document
+from protos.configuration.sections import API_VERSION, KIND
 from protos.conventions.number_formats import format_count
 
 Model = type | UseModel

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import ConfigDict, StrictBool, StrictStr
 
 from poseidon.app_network.spec.keys import APPLICATION_RECORDS
-from protos.conventions.configuration import Section
+from protos.configuration.sections import Section
 
 
 class NetworkOptions(Section):

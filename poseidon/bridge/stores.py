@@ -51,7 +51,7 @@ from poseidon.pods.priority_classes import PriorityResolver
 from poseidon.pods.visibility import visible_to
 from poseidon.queues.known_queues import KnownQueues
 from poseidon.volumes.state import VolumeState
-from protos.conventions.configuration_shared import GangSection
+from protos.configuration.shared_sections import GangSection
 
 
 class Stores:

@@ -34,7 +34,7 @@ def validate(*, files: tuple[Path, ...]) -> None:
 
     If a file has defects, print one line per defect and exit with status 2.
     """
-    from protos.conventions.configuration_file import ConfigurationError
+    from protos.configuration.file import ConfigurationError
 
     load, lines = _loader(), list[str]()
     for file in files:
@@ -52,7 +52,7 @@ def validate(*, files: tuple[Path, ...]) -> None:
 @_file
 def show(*, file: Path | None) -> None:
     """Print the configuration in effect, with all defaults, without credentials; without FILE, print the defaults."""
-    from protos.conventions.configuration_file import ConfigurationError
+    from protos.configuration.file import ConfigurationError
 
     try:
         click.echo(_loader()(file).effective_yaml(), nl=False)
@@ -65,7 +65,7 @@ def schema() -> None:
     """Print the JSON Schema of the configuration file, made from the models that check the file."""
     from poseidon.configuration.document import BridgeConfiguration
     from poseidon.embedding import configuration_schema
-    from protos.conventions.configuration_schema import schema_of
+    from protos.configuration.schema import schema_of
 
     try:
         found = configuration_schema()

@@ -10,7 +10,7 @@ import click
 from poseidon.commands.shared.connection import connection_options, names_cluster
 from poseidon.commands.shared.offline_input import Source, offline_options
 from poseidon.commands.shared.output_and_exit import print_json, warn
-from protos.conventions.configuration import API_VERSION, KIND
+from protos.configuration.sections import API_VERSION, KIND
 
 if TYPE_CHECKING:
     from poseidon.offline.planned_queues import PlannedQueue

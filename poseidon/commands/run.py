@@ -137,7 +137,7 @@ def _recorder(folder: Path, limit: str, config: Path | None) -> StreamRecorder:
     from poseidon.kube.parsing.quantities import amount
     from poseidon.recording.recorder import StreamRecorder
     from poseidon.recording.recording_files import LEAST_LIMIT, SegmentWriter
-    from protos.conventions.configuration_file import read_document
+    from protos.configuration.file import read_document
 
     try:
         most = amount("memory", limit, down=True)

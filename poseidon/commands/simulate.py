@@ -121,7 +121,7 @@ def simulate(
 def _replay(folder: Path, config: Path | None, output: str, html: Path | None) -> None:
     """Decide the rounds of a recording again; if ``config`` is given, run the recorded work under it instead."""
     from poseidon.recording.recording_files import RecordingError
-    from protos.conventions.configuration_file import ConfigurationError
+    from protos.configuration.file import ConfigurationError
 
     try:
         if config is None:
@@ -209,7 +209,7 @@ def _begin(scenario: Path | None, resume: Path | None) -> Simulation:
     from poseidon.simulate.checkpoint import resume as go_on
     from poseidon.simulate.scenario.document import load_scenario
     from poseidon.simulate.setup import SimulationError, set_up
-    from protos.conventions.configuration_file import ConfigurationError
+    from protos.configuration.file import ConfigurationError
 
     try:
         if resume is not None:

@@ -51,7 +51,7 @@ def sweep(*, file: Path, out: Path, html: Path | None, jobs: int, dask: str | No
         write_rows,
     )
     from poseidon.simulate.sweep.runs import EndedRuns, WorkersLostError, on_cores, on_dask, run_sweep
-    from protos.conventions.configuration_file import ConfigurationError
+    from protos.configuration.file import ConfigurationError
 
     try:
         plan = load_sweep(file)

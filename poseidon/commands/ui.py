@@ -231,7 +231,7 @@ def _read_files(paths: tuple[str, ...], config: Path | None, now: float | None, 
 def _bridge_configuration(config: Path) -> BridgeConfiguration:
     """Read the bridge's part of the configuration, which works without the solver's package."""
     from poseidon.configuration.document import load
-    from protos.conventions.configuration_file import ConfigurationError
+    from protos.configuration.file import ConfigurationError
 
     try:
         return load(config)

@@ -1,1 +1,1 @@
-"""Contains the bridge's part of the configuration."""
+"""Contains the bridge's part of the configuration; `protos/configuration` has what both programs share."""

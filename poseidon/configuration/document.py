@@ -21,9 +21,9 @@ from poseidon.lifecycle.refused_pods import RecoveryOptions
 from poseidon.metrics_sources.options import UtilisationOptions
 from poseidon.queues.options import QueueOptions
 from poseidon.volumes.binding import VolumeOptions
-from protos.conventions.configuration import Document, Section
-from protos.conventions.configuration_file import load_part
-from protos.conventions.configuration_shared import (
+from protos.configuration.file import load_part
+from protos.configuration.sections import Document, Section
+from protos.configuration.shared_sections import (
     GangSection,
     ModelSection,
     PodTopologySpreadSection,

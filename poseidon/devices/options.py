@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from protos.conventions.configuration import PositiveDuration, Section
+from protos.configuration.sections import PositiveDuration, Section
 
 FeatureGate: TypeAlias = Literal[
     "DRAAdminAccess",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from protos.conventions.configuration import Section
+from protos.configuration.sections import Section
 from protos.conventions.durations import duration_schema, parse_duration
 
 

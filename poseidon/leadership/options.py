@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
-from protos.conventions.configuration import PositiveDuration, Section
+from protos.configuration.sections import PositiveDuration, Section
 
 JITTER = 1.2
 """Largest random factor of the pause before the next try, as in client-go."""

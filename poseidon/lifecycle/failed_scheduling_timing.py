@@ -14,7 +14,7 @@ from collections.abc import Callable
 from poseidon.lifecycle.actions import Action, AnnounceUnschedulable
 from poseidon.lifecycle.phases import PodRecord
 from poseidon.lifecycle.pod_records import PodRecords
-from protos.conventions.configuration import Duration, Section
+from protos.configuration.sections import Duration, Section
 
 _GRAMMAR = re.compile(r"0/\d+ nodes are available: ")
 _COUNT = re.compile(r"^\d+ ")

@@ -26,7 +26,7 @@ from poseidon.kube.api.pods import Pod
 from poseidon.lifecycle.nominated_node_names import FOREIGN_NOMINATION_RECORD, reservation_record
 from poseidon.pods.move_annotations import parse_announced_move
 from poseidon.pods.tasks import Task
-from protos.conventions.configuration import Section
+from protos.configuration.sections import Section
 
 _LONGEST = 600.0
 """Longest time in seconds for which capacity is reserved, whatever an annotation says."""

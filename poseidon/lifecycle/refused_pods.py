@@ -17,7 +17,7 @@ from poseidon.kube.api.pods import ContainerStatus, Pod
 from poseidon.lifecycle.actions import Action, AnnounceRefused, DeleteRefused, RecreateRefused
 from poseidon.lifecycle.kubelet_reasons import another_node_may_cure
 from poseidon.lifecycle.phases import PodRecord
-from protos.conventions.configuration import Section
+from protos.configuration.sections import Section
 
 RECREATIONS = "poseidon.firmament.io/recreations"
 """Annotation that counts how often a pod has been created again under its name because kubelets refused it."""

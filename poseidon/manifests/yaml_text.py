@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from protos.conventions.yaml_size import CountedDocuments, is_plain
+from protos.configuration.yaml_size import CountedDocuments, is_plain
 
 if TYPE_CHECKING:
     from yaml._yaml import Mark as LibyamlMark

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from protos.conventions.configuration import PositiveDuration, Section
+from protos.configuration.sections import PositiveDuration, Section
 from protos.conventions.secrets import redact_address
 
 Statistic: TypeAlias = Literal["avg", "p50", "p90", "p95", "p99", "std"]

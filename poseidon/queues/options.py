@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
-from protos.conventions.configuration import Section
+from protos.configuration.sections import Section
 
 QueueSource: TypeAlias = Literal["kueue", "volcano", "kai", "koordinator", "scheduler-plugins"]
 """A project whose queues can be read."""

@@ -32,7 +32,7 @@ from poseidon.simulate.tasks import TaskColumns
 from poseidon.simulate.workloads.columns import ALONE, Work, no_work
 from poseidon.simulate.workloads.generator import generate, template_of
 from poseidon.simulate.workloads.traces import Recorded, TraceError, read_trace
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 
 
 class SimulationError(ValueError):

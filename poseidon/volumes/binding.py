@@ -14,7 +14,7 @@ from poseidon.volumes.catalogue import Catalogue
 from poseidon.volumes.matching import reaches
 from poseidon.volumes.records import Claim
 from poseidon.volumes.requirements import NONE_TO_BIND
-from protos.conventions.configuration import PositiveDuration, Section
+from protos.configuration.sections import PositiveDuration, Section
 
 
 @dataclass(slots=True)

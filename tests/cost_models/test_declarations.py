@@ -15,7 +15,7 @@ from cost_models.registry import list_available, load_model
 from firmament.cli import main as firmament
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from poseidon.cli import main as poseidon
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 from tests.cost_models.packages import install, install_model
 
 MISSPELT = 'needs = Needs(lables=("app",))'

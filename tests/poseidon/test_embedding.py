@@ -12,8 +12,8 @@ from poseidon.embedding import (
     load_configuration,
     replay_round_flow,
 )
-from protos.conventions.configuration import API_VERSION, KIND
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
+from protos.configuration.sections import API_VERSION, KIND
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 CPU = 1_000

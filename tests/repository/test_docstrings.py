@@ -12,7 +12,14 @@ import pytest
 
 from tests.repository.definitions import ROOT, iter_definitions
 
-PACKAGES: Final = ("benchmarks", "cost_models", "firmament", "poseidon", "protos/conventions")
+PACKAGES: Final = (
+    "benchmarks",
+    "cost_models",
+    "firmament",
+    "poseidon",
+    "protos/configuration",
+    "protos/conventions",
+)
 
 MOST_UNDOCUMENTED: Final = 6
 """Fields of a record that one paragraph may describe; in a larger one, each field has a docstring of its own."""

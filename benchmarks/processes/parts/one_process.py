@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeVar
 
-    from protos.conventions.configuration import Document
+    from protos.configuration.sections import Document
 
     T = TypeVar("T", bound=KubeStruct)
 

@@ -31,7 +31,7 @@ from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.pod_groups.statuses import GangsCompleteBeforeRestart, PodGroupStatuses
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task
-from protos.conventions.configuration_shared import GangSection
+from protos.configuration.shared_sections import GangSection
 from protos.conventions.number_formats import format_count, format_count_with_verb
 from protos.firmament.v1 import scheduler_pb2 as pb
 

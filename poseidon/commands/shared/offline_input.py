@@ -113,7 +113,7 @@ class Source:
 def read_configuration(config: Path | None) -> BridgeConfiguration:
     """Read the configuration; if it has defects, end the command with status 2."""
     from poseidon.embedding import load_configuration
-    from protos.conventions.configuration_file import ConfigurationError
+    from protos.configuration.file import ConfigurationError
 
     try:
         return load_configuration(config)

@@ -13,7 +13,7 @@ from poseidon.group_trees.spec.keys import NODE_LEVEL, RACK_LABEL, RACK_LEVEL, T
 from poseidon.group_trees.spec.tree import TREE_KEYS, Path, TreeSpec, read_tree
 from poseidon.kube.api.collections import TREE_MAP_LABEL
 from poseidon.kube.api.other_projects.app_network import ConfigMap
-from protos.conventions.configuration import Section
+from protos.configuration.sections import Section
 
 _TREE: Final = "the tree"
 """The key of the tree among ConfigMaps: a cluster has only one tree, whatever name its ConfigMap gives it."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from protos.conventions.configuration import Section
+from protos.configuration.sections import Section
 
 
 class EvictionLimits(Section):

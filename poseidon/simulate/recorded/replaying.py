@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from poseidon.embedding import EmbeddedScheduler, check_configuration, load_configuration
-from protos.conventions.configuration import Document
+from protos.configuration.sections import Document
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 MOST_DIFFERENCES = 100

@@ -23,7 +23,7 @@ from poseidon.simulate.recorded.history import RecordedHistory, RecordedTask, li
 from poseidon.simulate.report import SimulationReport, make_report
 from poseidon.simulate.tasks import TaskColumns
 from poseidon.simulate.workloads.columns import ALONE, Float64, Work
-from protos.conventions.configuration import Document
+from protos.configuration.sections import Document
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 OTHERS = "by others"

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 from pydantic import Field, ValidationError, model_validator
 
 from poseidon.simulate.scenario.durations import Durations, PositiveSpan, Span
-from protos.conventions.configuration import Section
-from protos.conventions.configuration_faults import schema_fault
-from protos.conventions.configuration_file import ConfigurationError, read_document
+from protos.configuration.error_messages import explain_error
+from protos.configuration.file import ConfigurationError, read_document
+from protos.configuration.sections import Section
 
 API_VERSION: Final = "firmament.io/v1alpha1"
 KIND: Final = "Simulation"
@@ -263,7 +263,7 @@ def check_scenario(document: Mapping[str, Any], where: str) -> Scenario:
     try:
         scenario = Scenario.model_validate(document, by_alias=True, by_name=False)
     except ValidationError as error:
-        faults = [schema_fault(each, Scenario) for each in error.errors()]
+        faults = [explain_error(each, Scenario) for each in error.errors()]
     header = (("apiVersion", API_VERSION), ("kind", KIND))
     faults += [f"{key}: is missing; write {key}: {value}" for key, value in header if key not in document]
     if scenario is not None:

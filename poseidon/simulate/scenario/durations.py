@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 
-from protos.conventions.configuration import Section
+from protos.configuration.sections import Section
 from protos.conventions.durations import duration_schema, parse_duration
 
 Seconds: TypeAlias = NDArray[np.float64]

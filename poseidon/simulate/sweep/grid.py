@@ -14,9 +14,9 @@ from pydantic import Field, ValidationError
 
 from poseidon.simulate.scenario.document import API_VERSION, Scenario, check_scenario
 from poseidon.simulate.scenario.document import KIND as SCENARIO
-from protos.conventions.configuration import Section
-from protos.conventions.configuration_faults import schema_fault
-from protos.conventions.configuration_file import ConfigurationError, read_document
+from protos.configuration.error_messages import explain_error
+from protos.configuration.file import ConfigurationError, read_document
+from protos.configuration.sections import Section
 
 KIND: Final = "Sweep"
 MOST_RUNS: Final = 100_000
@@ -63,7 +63,7 @@ def load_sweep(path: Path) -> SweepPlan:
     try:
         document = Sweep.model_validate(raw, by_alias=True, by_name=False)
     except ValidationError as error:
-        raise ConfigurationError(f"{path}: {schema_fault(each, Sweep)}" for each in error.errors()) from None
+        raise ConfigurationError(f"{path}: {explain_error(each, Sweep)}" for each in error.errors()) from None
     if "apiVersion" not in raw or "kind" not in raw:
         raise ConfigurationError([f"{path}: must begin with apiVersion: {API_VERSION} and kind: {KIND}"])
     count = 1

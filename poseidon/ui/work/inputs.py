@@ -134,7 +134,7 @@ def build_cluster(found: ReadInput) -> OfflineCluster:
 
 def _configuration(path: Path | None) -> BridgeConfiguration:
     from poseidon.embedding import load_configuration
-    from protos.conventions.configuration_file import ConfigurationError
+    from protos.configuration.file import ConfigurationError
 
     try:
         return load_configuration(path)

@@ -23,8 +23,8 @@ from firmament.configuration.document import (
 from firmament.configuration.sections import FairShareSection, LimitSection, ScarceResourceSection
 from firmament.core.configuration import RoundOptions, SizeLimits
 from firmament.core.rules.default_spread import SYSTEM_DEFAULTS, SpreadConstraint
-from protos.conventions.configuration_file import ConfigurationError
-from protos.conventions.configuration_shared import GangSection
+from protos.configuration.file import ConfigurationError
+from protos.configuration.shared_sections import GangSection
 
 
 def read(**sections: Any) -> SchedulerConfiguration:

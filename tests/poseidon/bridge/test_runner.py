@@ -29,7 +29,7 @@ from poseidon.leadership.election import Role
 from poseidon.lifecycle.kept_places import MoveOptions
 from poseidon.lifecycle.placements import PART_DELTAS
 from poseidon.lifecycle.refused_deltas import ROUNDS, SECONDS
-from protos.conventions.configuration_shared import GangSection
+from protos.configuration.shared_sections import GangSection
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.bridge.scripted_solver import ScriptedSolver, running_solver

@@ -23,7 +23,7 @@ from poseidon.kube.write.volume_claim_writer import SelectNode
 from poseidon.lifecycle.actions import AnnounceUnschedulable, Bind
 from poseidon.lifecycle.restart_room import RESTART_ROOM_RECORD
 from poseidon.pod_groups.group_names import POD_GROUP
-from protos.conventions.configuration_shared import GangSection
+from protos.configuration.shared_sections import GangSection
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.bridge.objects import gone, node, pod, present
 from tests.poseidon.bridge.solver_view import SolverView

@@ -8,7 +8,7 @@ from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.configuration.document import load as load_solver
 from firmament.core.configuration import FairShare
 from poseidon.embedding import load_configuration
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
 

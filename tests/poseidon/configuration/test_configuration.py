@@ -11,7 +11,7 @@ from firmament.configuration.document import BASE_POLICIES, SchedulerConfigurati
 from firmament.core.configuration import RoundOptions
 from poseidon.configuration.document import load as load_bridge
 from poseidon.embedding import load_configuration
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 from protos.conventions.durations import parse_duration
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"

@@ -28,7 +28,7 @@ from poseidon.configuration.document import BridgeConfiguration, load
 from poseidon.kube.client.errors import SettingsError
 from poseidon.kube.environment import Environment
 from poseidon.leadership.options import LeaderElectionOptions
-from protos.conventions.configuration import Document
+from protos.configuration.sections import Document
 from tests.documentation.markdown import ROOT
 from tests.support.needs import words_of
 
@@ -226,7 +226,7 @@ def test_every_setting_is_followed():
 
 def test_every_setting_is_read_by_name():
     """Sections are handed on whole, so that holding one does not show that all of it is heeded."""
-    files = [*(ROOT / "poseidon").rglob("*.py"), *(ROOT / "protos/conventions").glob("*.py")]
+    files = [*(ROOT / "poseidon").rglob("*.py"), *(ROOT / "protos/configuration").glob("*.py")]
     source = "\n".join(file.read_text() for file in files)
     names = {path.rpartition(".")[2] for path in leaves(BridgeConfiguration) if path not in ELSEWHERE}
     unread = [name for name in names if not re.search(rf"\.{to_snake(name)}\b", source)]

@@ -8,7 +8,7 @@ from poseidon.app_network.options import NetworkArguments
 from poseidon.app_network.spec.keys import APPLICATION_RECORDS
 from poseidon.bridge.state import BridgeState
 from poseidon.embedding import load_configuration
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 from tests.support.needs import words_of
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"

@@ -12,8 +12,8 @@ from jsonschema import Draft7Validator
 
 from poseidon.cli import main
 from poseidon.embedding import configuration_schema, load_configuration
-from protos.conventions.configuration import defaults
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
+from protos.configuration.sections import defaults
 from tests.documentation.markdown import ROOT
 
 VALIDATOR = Draft7Validator(configuration_schema())

@@ -6,7 +6,7 @@ import pytest
 
 from poseidon.configuration.document import load
 from poseidon.lifecycle.refused_pods import RecoveryOptions
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
 

@@ -16,7 +16,7 @@ from poseidon.bridge.runner import Bridge, BridgeProcess
 from poseidon.commands.run import _options
 from poseidon.commands.shared.connection import Solvers
 from poseidon.configuration.document import load
-from protos.conventions.configuration import Section
+from protos.configuration.sections import Section
 from tests.documentation.markdown import ROOT
 from tests.poseidon.configuration.test_followed_settings import HEADER, NOWHERE, prometheus, server
 from tests.support.needs import words_of

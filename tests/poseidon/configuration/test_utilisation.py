@@ -9,7 +9,7 @@ import yaml
 
 from poseidon.configuration.document import load
 from poseidon.metrics_sources.options import MetricsServerOptions, UtilisationOptions
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 from tests.documentation.markdown import blocks, section, text
 
 HEADER = {"apiVersion": "firmament.io/v1alpha1", "kind": "SchedulerConfiguration"}

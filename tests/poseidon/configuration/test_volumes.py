@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from poseidon.configuration.document import load
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"
 

@@ -17,7 +17,7 @@ from poseidon.lifecycle.actions import Bind
 from poseidon.lifecycle.phases import Event
 from poseidon.lifecycle.restart_room import RESTART_ROOM_RECORD
 from poseidon.pod_groups.group_names import POD_GROUP
-from protos.conventions.configuration_shared import GangSection
+from protos.configuration.shared_sections import GangSection
 from tests.poseidon.bridge.objects import gone, node, present
 from tests.poseidon.bridge.test_state import Harness
 from tests.poseidon.pod_groups import objects

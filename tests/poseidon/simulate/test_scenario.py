@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from poseidon.cli import main
 from poseidon.simulate.setup import SimulationError
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 from tests.poseidon.simulate.scenarios import begin, kind, pool, read, scenario, write
 
 

@@ -15,7 +15,7 @@ from poseidon.manifests.loader import Manifests, load_manifests
 from poseidon.offline.cluster import build_offline_cluster
 from poseidon.offline.plan import Plan, make_plan
 from poseidon.pods.scheduling_gates import GATED_REASON
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 from tests.programs.equivalence.api_side import ApiSide, Object, objects_of
 from tests.programs.equivalence.clusters import NOW, small_cluster
 from tests.programs.equivalence.told import told

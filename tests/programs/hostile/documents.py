@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from poseidon.manifests.workloads.table import FAMILIES
-from protos.conventions.configuration import defaults
+from protos.configuration.sections import defaults
 from tests.programs.hostile.values import AMOUNTS, NUMBERS, TEXTS, TIMES, deep
 
 Path = tuple[Any, ...]

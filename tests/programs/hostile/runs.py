@@ -29,7 +29,7 @@ from poseidon.offline.evictability import list_running_pods
 from poseidon.offline.plan import schedule_pods
 from poseidon.rescheduling.objectives import Objective, ObjectiveOptions
 from poseidon.rescheduling.planning import plan_moves
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.programs.hostile import documents
 from tests.programs.hostile.batches import Forger

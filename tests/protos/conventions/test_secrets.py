@@ -18,7 +18,7 @@ from poseidon.cli import main as poseidon
 from poseidon.configuration import document as bridge
 from poseidon.kube.client.settings import ConnectionSettings
 from poseidon.kube.client.transport import Transport
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 from protos.conventions.logs import FORMATTERS
 from protos.conventions.secrets import redact_configuration, redact_credentials, redact_value
 from tests.support.effort import examples

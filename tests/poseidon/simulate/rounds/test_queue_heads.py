@@ -17,7 +17,7 @@ from poseidon.simulate.rounds.queue_heads import Head, QueueHeads
 from poseidon.simulate.setup import SimulationError
 from poseidon.simulate.tasks import TaskProgress
 from poseidon.simulate.workloads.kueue import QUEUE_NAME
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 from tests.poseidon.simulate.scenarios import begin, kind, scenario
 
 ROOTS = {"a": "left", "b": "left", "c": "right"}

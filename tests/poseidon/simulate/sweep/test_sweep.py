@@ -26,7 +26,7 @@ from poseidon.simulate.sweep.runs import (
     run_one,
     run_sweep,
 )
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
 from tests.poseidon.simulate.scenarios import kind, pool, scenario, write
 
 COUNT = "cluster.pools[0].count"

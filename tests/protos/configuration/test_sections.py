@@ -12,8 +12,8 @@ import yaml
 from firmament.configuration import document as solver
 from poseidon.configuration import document as bridge
 from poseidon.embedding import load_configuration
-from protos.conventions.configuration import defaults
-from protos.conventions.configuration_file import ConfigurationError
+from protos.configuration.file import ConfigurationError
+from protos.configuration.sections import defaults
 
 ROOT = Path(__file__).resolve().parents[3]
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import ValidationError
 
-from protos.conventions.configuration import API_VERSION, KIND, Document, defaults
-from protos.conventions.configuration_faults import schema_fault
+from protos.configuration.error_messages import explain_error
+from protos.configuration.sections import API_VERSION, KIND, Document, defaults
+from protos.configuration.yaml_size import CountedDocuments
 from protos.conventions.secrets import redact_credentials
-from protos.conventions.yaml_size import CountedDocuments
 
 Part = TypeVar("Part", bound=Document)
 
@@ -60,7 +60,7 @@ def check_part(
         found = sorted(
             error.errors(), key=lambda each: order.get("".join(map(str, each["loc"][:1])), len(order))
         )
-        faults += (schema_fault(each, kind) for each in found)
+        faults += (explain_error(each, kind) for each in found)
     header = (("apiVersion", API_VERSION), ("kind", KIND))
     faults += (f"{key}: is missing; write {key}: {value}" for key, value in header if key not in document)
     faults += further_faults(document)

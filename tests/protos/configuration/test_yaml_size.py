@@ -15,8 +15,8 @@ from firmament.configuration import document as solver
 from poseidon.cli import main
 from poseidon.configuration import document as bridge
 from poseidon.manifests.loader import ManifestError, load_manifests
-from protos.conventions.configuration_file import ConfigurationError
-from protos.conventions.yaml_size import count_values
+from protos.configuration.file import ConfigurationError
+from protos.configuration.yaml_size import count_values
 from tests.support.effort import examples
 
 HEADER = "apiVersion: firmament.io/v1alpha1\nkind: SchedulerConfiguration\n"

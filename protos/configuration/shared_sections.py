@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from protos.conventions.configuration import Duration, PositiveDuration, Section
+from protos.configuration.sections import Duration, PositiveDuration, Section
 
 _HOSTNAME = "kubernetes.io/hostname"
 Weight: TypeAlias = Annotated[StrictInt, Field(ge=1, le=1000)]

@@ -1,4 +1,4 @@
-"""Turns pydantic's errors about a document into lines for people: field, what is wrong, and what to write instead."""
+"""Writes messages about errors in the configuration file, such as unknown keys: field, what is wrong, what to write."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from protos.conventions.configuration import Document, defaults
+from protos.configuration.sections import Document, defaults
 from protos.conventions.secrets import redact_urls
 
 _WANTED = MappingProxyType(
@@ -33,7 +33,7 @@ _WANTED = MappingProxyType(
 _EMPTY = frozenset({"string_too_short", "too_short"})
 
 
-def schema_fault(detail: Mapping[str, Any], document: type[BaseModel]) -> str:
+def explain_error(detail: Mapping[str, Any], document: type[BaseModel]) -> str:
     """Return one of pydantic's errors about a document as a line ``field: what is wrong; what to do``."""
     path, kind, given = detail["loc"], str(detail["type"]), detail.get("input")
     if path and path[-1] == "[key]":  # a map with arbitrary keys
@@ -41,7 +41,7 @@ def schema_fault(detail: Mapping[str, Any], document: type[BaseModel]) -> str:
     field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
     field = field or "the document"
     if kind == "extra_forbidden":
-        return f"{field}: is not a known key; {_remedy(str(path[-1]), _list_keys(document, path[:-1]))}"
+        return f"{field}: is not a known key; {_suggest_key(str(path[-1]), _list_keys(document, path[:-1]))}"
     if kind == "missing":
         return f"{field}: is missing; add it"
     if kind == "literal_error":
@@ -61,7 +61,8 @@ def _format_value(given: object) -> str:
     return "a list" if isinstance(given, (list, tuple)) else repr(redact_urls(given))
 
 
-def _remedy(key: str, known: Sequence[str]) -> str:
+def _suggest_key(key: str, known: Sequence[str]) -> str:
+    """Return what to do about an unknown key: "did you mean …?", with the known key that is spelled most like it."""
     by_letters = {each.replace("_", "").lower(): each for each in known}
     close = difflib.get_close_matches(key.replace("_", "").lower(), by_letters, n=1)
     return f"did you mean {by_letters[close[0]]}?" if close else "remove it or correct its spelling"

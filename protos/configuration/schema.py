@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from protos.conventions.configuration import API_VERSION, KIND, Document, defaults
+from protos.configuration.sections import API_VERSION, KIND, Document, defaults
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 """What Helm and editors understand."""

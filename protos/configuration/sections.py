@@ -1,7 +1,7 @@
 """The configuration that both programs read: base classes of its sections, and of the document of each program.
 
 The file is one, each program has a model of its own part. Of the other part it knows what stands in
-``configuration.yaml``: the names of the sections, and their defaults.
+``defaults.yaml``: the names of the sections, and their defaults.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Document(Section):
 @lru_cache(maxsize=1)
 def defaults() -> Mapping[str, Any]:
     """Return the default of every section by name, in the order in which sections are printed."""
-    found: dict[str, Any] = yaml.safe_load(files(__package__).joinpath("configuration.yaml").read_bytes())
+    found: dict[str, Any] = yaml.safe_load(files(__package__).joinpath("defaults.yaml").read_bytes())
     return found
 
 
