@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from poseidon.app_network.options import NetworkArguments
 from poseidon.app_network.state import NetworkState
 from poseidon.bridge.groups.gangs import GangAssigner
-from poseidon.bridge.groups.group_reports import TopologyRecords
+from poseidon.bridge.groups.topology_reports import TopologyRecords
 from poseidon.bridge.suspended.resumptions import Resumptions
 from poseidon.configuration.document import BridgeConfiguration
 from poseidon.custom_records import CustomRecords

@@ -60,6 +60,11 @@ class PodRecords:
         """Return the record of a pod, or None."""
         return self._records.get(uid)
 
+    def get_name(self, uid: str) -> str:
+        """Return the name of a pod as ``namespace/name``; its uid if the pod has no record."""
+        record = self._records.get(uid)
+        return record.task.name if record is not None else uid
+
     def find_by_name(self, name: str) -> PodRecord | None:
         """Return the record of the pod whose name is ``namespace/name`` now, or None."""
         return self._records.get(self._uids.get(name, ""))

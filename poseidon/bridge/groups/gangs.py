@@ -1,4 +1,4 @@
-"""Applies gangs to the bridge's pods: assigns jobs, holds pods that must wait, and writes conditions and events."""
+"""Applies gangs to the bridge's pods: assigns jobs, and holds pods that must wait."""
 
 from __future__ import annotations
 
@@ -6,42 +6,29 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from poseidon.bridge.groups.group_reports import GroupConditions, TopologyRecords
+from poseidon.bridge.groups.gang_events import GangEvents
+from poseidon.bridge.groups.group_conditions import GroupConditions
+from poseidon.bridge.groups.topology_reports import TopologyRecords
 from poseidon.bridge.groups.tree_groups import TopologyGroups
-from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.trees import TreeArguments
-from poseidon.kube.api.event_reasons import EventReason
-from poseidon.kube.api.metadata import ObjectRef
 from poseidon.kube.api.other_projects.app_network import ConfigMap
-from poseidon.kube.api.pod_groups import PodGroup, SigsPodGroup, VolcanoPodGroup
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.api.resource import Change
 from poseidon.kube.quarantine import Quarantine
-from poseidon.lifecycle.actions import Action, AnnounceGroup
-from poseidon.lifecycle.failed_scheduling_timing import PendingReasons, reasons_of
+from poseidon.lifecycle.actions import Action
+from poseidon.lifecycle.failed_scheduling_timing import PendingReasons
 from poseidon.lifecycle.jobs import Jobs
 from poseidon.lifecycle.placements import Placements
 from poseidon.lifecycle.pod_records import PodRecords
 from poseidon.nodes.machines import Machines
 from poseidon.pod_groups.demands import Source
 from poseidon.pod_groups.group import Group
-from poseidon.pod_groups.group_names import BUNDLE, POD_GROUP, SIGS_POD_GROUP
 from poseidon.pod_groups.groups import GroupChange, Groups
-from poseidon.pod_groups.kinds import GROUP_KINDS
 from poseidon.pod_groups.statuses import GangsCompleteBeforeRestart, PodGroupStatuses
 from poseidon.pods.classes import ClassTable
 from poseidon.pods.tasks import Task
 from protos.configuration.shared_sections import GangSection
-from protos.conventions.number_formats import format_count, format_count_with_verb
 from protos.firmament.v1 import scheduler_pb2 as pb
-
-_VERSIONS = {name: (kind.api_version, kind.name) for name, kind in GROUP_KINDS.items()}
-_REASONS = {
-    pb.GangState.WAITING: EventReason.FAILED_SCHEDULING,
-    pb.GangState.FAILED: EventReason.GANG_FAILED,
-    pb.GangState.PREEMPTED: EventReason.PREEMPTED,
-}
-"""Reasons of events about gangs, by the gang's state. Gangs in other states get no event."""
 
 
 class GangAssigner:
@@ -81,8 +68,8 @@ class GangAssigner:
         self._statuses = PodGroupStatuses(groups, wall, quarantine)
         self._conditions = GroupConditions(wall)
         self._former = GangsCompleteBeforeRestart(groups, options.timeout, wall)
-        self.topology = TopologyGroups(groups, arguments, wall, self._name_of, records, actions, quarantine)
-        self._said: dict[str, dict[tuple[str, str], str]] = {}
+        self._events = GangEvents(groups, tasks, machines, actions)
+        self.topology = TopologyGroups(groups, arguments, wall, tasks.get_name, records, actions, quarantine)
         self.wanted_kinds: set[str] = set()
         self.retake: Callable[[Iterable[tuple[str, Pod]]], None] = lambda _: None
         """Function that translates pods again whose group has changed because an object has changed."""
@@ -110,7 +97,7 @@ class GangAssigner:
                 self.groups.remove_source(change.uid)
                 self._statuses.forget(change.uid)
                 self._conditions.forget(change.uid)
-                self._said.pop(change.uid, None)
+                self._events.forget(change.uid)
             self.retake(self.groups.take_regrouped())
             self.apply()
 
@@ -126,7 +113,7 @@ class GangAssigner:
         group = self.groups.group_of(uid)
         self.groups.remove_pod(uid)
         if group is not None and self.groups.of_job(group.job.id) is None:
-            self._said.pop(group.job.id, None)
+            self._events.forget(group.job.id)
         self.topology.pod_gone(uid)
 
     def assign_job(self, group: Group, task: Task) -> tuple[Task, str]:
@@ -152,7 +139,7 @@ class GangAssigner:
             return
         for group in moved:
             with self._quarantine.attempt("problems of groups", group.job.id, name=group.member.name):
-                self._announce_problem(group)
+                self._events.report_problems(group)
         self._actions += self._statuses.take_writes(moved)
         self.topology.follow(moved)
 
@@ -188,18 +175,13 @@ class GangAssigner:
         if ended or state.state in (pb.GangState.BOUND, pb.GangState.FAILED):
             self._jobs.set_been_whole(state.job, state.state == pb.GangState.BOUND)
         group = self.groups.of_job(state.job)
-        reason = _REASONS.get(state.state)
         if group is None:
             return
         if state.state == pb.GangState.FAILED:
             self._placements.recall(tuple(group.progress), f"its gang was given up: {state.message}")
         if group.member.share:
             return
-        message = self._too_large(group, state.needed, slots) or state.message
-        if reason is None:
-            self._forget_reported(group)
-        else:
-            self._say(group, reason, message)
+        message = self._events.report_state(group, state, slots)
         for uid, found in self.groups.list_objects(group):
             write = self._conditions.consider(uid, found, state.state, message)
             self._actions += [write] if write is not None else []
@@ -208,92 +190,3 @@ class GangAssigner:
         """Write the counts that were postponed. Call this method about every second."""
         self._actions += self._statuses.take_late()
         self.topology.expire()
-
-    def _announce_problem(self, group: Group) -> None:
-        known = self.groups.source(group)
-        if known is not None and isinstance(known[1], DescribedMap):
-            # ``TopologyGroups`` reports faults of a ConfigMap, even if its group has no pods.
-            return
-        demand = self.groups.demand(group)
-        if demand is None or group.member.share:
-            return
-        if demand.problem:
-            self._say(group, EventReason.INVALID_GROUP, demand.problem)
-        ignored = self.groups.not_honoured(group)
-        if ignored:
-            reason, about = EventReason.NOT_HONOURED, self._about(group) or self._first_pod(group)
-            self._say(group, reason, ignored, (reason, ""), about)
-
-    def _say(
-        self,
-        group: Group,
-        reason: EventReason,
-        message: str,
-        topic: tuple[str, str] | None = None,
-        about: ObjectRef | None = None,
-    ) -> None:
-        """Write an event about a group, unless the last event about the same topic had the same text.
-
-        Without ``topic``, the topic is the group's state.
-        """
-        about = about or self._about(group)
-        if about is None:
-            return
-        # If the group has no object, its first pod gets the event. Remember by job on which object the event was
-        # written, as the group's first pod may change.
-        owner = group.job.id if about.kind == "Pod" else about.uid
-        text = f"{group.member.name}: {message}" if group.member.part else message
-        said = self._said.setdefault(owner, {})
-        gist = f"{reason}: {reasons_of(message)}"
-        topic = topic or group.member[1:3]
-        if said.get(topic) == gist:
-            return
-        said[topic] = gist
-        self._actions.append(AnnounceGroup(about, reason, text))
-
-    def _about(self, group: Group) -> ObjectRef | None:
-        """Return the object that states a group's requirements, None if no event can be written about it."""
-        known, source = self.groups.source(group), group.member.source
-        if known is None:
-            return None
-        uid, found = known
-        if isinstance(found, DescribedMap):
-            metadata = found.found.metadata
-            return ObjectRef("v1", "ConfigMap", uid, metadata.namespace or "default", metadata.name)
-        kind = POD_GROUP if isinstance(found, PodGroup) else source.kind
-        if kind not in _VERSIONS:
-            return None
-        return ObjectRef(*_VERSIONS[kind], uid, source.namespace, source.name)
-
-    def _first_pod(self, group: Group) -> ObjectRef | None:
-        """Return a pod of the group, for events about a group that has no object; None if no pod is known."""
-        known = [uid for uid in sorted(group.progress) if self._tasks.get(uid) is not None]
-        if not known:
-            return None
-        return ObjectRef("v1", "Pod", known[0], *self._name_of(known[0]).split("/", 1))
-
-    def _name_of(self, uid: str) -> str:
-        record = self._tasks.get(uid)
-        return record.task.name if record is not None else uid
-
-    def _forget_reported(self, group: Group) -> None:
-        known = self.groups.source(group)
-        if known is not None:
-            self._said.get(known[0], {}).pop(group.member[1:3], None)
-
-    def _too_large(self, group: Group, needed: int, slots: int) -> str:
-        """Return why a group could not be placed even if all nodes were empty, or ""."""
-        if needed <= slots:
-            return ""
-        known, field = self.groups.source(group), "minCount"
-        if known is not None and isinstance(known[1], DescribedMap):
-            field = "data.size"
-        elif known is not None and isinstance(known[1], PodGroup | SigsPodGroup | VolcanoPodGroup):
-            field = "spec.minMember"
-        elif group.member.source.kind in (SIGS_POD_GROUP, BUNDLE):
-            field = "min-available"
-        return (
-            f"{field}: {format_count_with_verb(needed, 'pod')} more than the {slots:,} that all "
-            f"{format_count(len(self._machines), 'node')} take together; "
-            "add nodes or lower it"
-        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from poseidon.bridge.groups.group_reports import TopologyNotes, TopologyRecords
+from poseidon.bridge.groups.topology_reports import TopologyNotes, TopologyRecords
 from poseidon.group_trees.spec.described_maps import DescribedMap
 from poseidon.group_trees.spec.groups import MAX_SIZE, GroupMaps, GroupName, GroupSpec, remarks_on
 from poseidon.group_trees.spec.trees import ClusterTrees, TreeArguments
@@ -79,7 +79,7 @@ class TopologyGroups:
                 touched |= self.trees.remove(change.uid)
                 self._notes.forget(change.uid)
         if touched:
-            self._records.tree(self.trees.spec)
+            self._records.set_tree(self.trees.spec)
             self._look_at_trees()
             # The levels of the tree decide which settings of a group have no effect, so all groups are checked again.
             self._look_at(self.lives)
@@ -117,7 +117,7 @@ class TopologyGroups:
 
     def _follow(self, group: Group) -> None:
         spec = self._groups.topology(group)
-        self._records.group(group.job.id, group.member.source.namespace, spec)
+        self._records.set_group(group.job.id, group.member.source.namespace, spec)
         life = self.lives.get(group.job.id)
         placed = sum(group.counts[each] for each in _PLACED)
         if spec is not None and life is not None and placed >= spec.size and life.state is not State.BOUND:
@@ -138,9 +138,9 @@ class TopologyGroups:
 
     def expire(self) -> None:
         """Write postponed states, and remove groups that no longer exist. Call this method about every second."""
-        for job in self._records.jobs():
+        for job in self._records.list_jobs():
             if self._groups.of_job(job) is None:
-                self._records.group(job, "", None)
+                self._records.set_group(job, "", None)
         for job in [job for job in self._said if job not in self.lives and self._groups.of_job(job) is None]:
             del self._said[job]
         late, self._late = self._late, {}

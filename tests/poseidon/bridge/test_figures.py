@@ -7,7 +7,7 @@ from tests.support.figures import read_figures
 FIGURES = {
     "poseidon.bridge.binding_traces:MOST_OF_A_ROUND": 32,
     "poseidon.bridge.binding_traces:_MOST_OPEN": 4096,
-    "poseidon.bridge.groups.group_reports:COUNTS_SECONDS": 60.0,
+    "poseidon.bridge.groups.topology_reports:COUNTS_SECONDS": 60.0,
     "poseidon.bridge.standby_actions:KEPT_SECONDS": 600.0,
     "poseidon.bridge.options:BridgeOptions.drain_bindings_seconds": 10.0,
     "poseidon.bridge.options:BridgeOptions.drain_reports_seconds": 3.0,

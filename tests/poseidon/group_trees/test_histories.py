@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from poseidon.kube.api.resource import Change
 from protos.firmament.v1 import scheduler_pb2 as pb
+from tests.poseidon.bridge.groups.test_tree_groups import Scene
 from tests.poseidon.bridge.objects import gone
-from tests.poseidon.bridge.test_tree_groups import Scene
 from tests.poseidon.group_trees.objects import group_map, pod, tree_map
 from tests.support.effort import examples
 
