@@ -11,9 +11,9 @@ from poseidon.kube.parsing.label_syntax import key_fault, namespace_fault
 from poseidon.pod_rules.label_selectors import (
     drop_repeated,
     encode_canonically,
-    label_key_requirements,
     parse_requirements,
 )
+from poseidon.pod_rules.match_label_keys import parse_match_label_keys
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 GROUP_LABEL = "group of pods"
@@ -69,7 +69,7 @@ def _parse_term(term: PodAffinityTerm, path: str, metadata: ObjectMeta, defects:
 def _selector(
     term: PodAffinityTerm, path: str, metadata: ObjectMeta, defects: list[Defect]
 ) -> pb.TaskSelector:
-    added = label_key_requirements(
+    added = parse_match_label_keys(
         term.label_selector,
         metadata.labels,
         path,

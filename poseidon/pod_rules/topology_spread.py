@@ -9,9 +9,9 @@ from poseidon.kube.parsing.defects import Defect
 from poseidon.pod_rules.label_selectors import (
     drop_repeated,
     format_choice,
-    label_key_requirements,
     parse_requirements,
 )
+from poseidon.pod_rules.match_label_keys import parse_match_label_keys
 from poseidon.pod_rules.pod_affinity import topology_key_defects
 from protos.firmament.v1 import scheduler_pb2 as pb
 
@@ -63,7 +63,7 @@ def _selector(
     constraint: TopologySpreadConstraint, path: str, metadata: ObjectMeta, defects: list[Defect]
 ) -> pb.TaskSelector:
     given = constraint.label_selector
-    added = label_key_requirements(given, metadata.labels, path, defects, match=constraint.match_label_keys)
+    added = parse_match_label_keys(given, metadata.labels, path, defects, match=constraint.match_label_keys)
     if given is None:
         return pb.TaskSelector(nothing=True)
     labels = drop_repeated([*parse_requirements(given, f"{path}.labelSelector", defects), *added])
