@@ -8,7 +8,7 @@ import numpy as np
 
 from firmament.core.events import ClassDefined, Event, MachineUpserted, TasksBound, TasksSubmitted
 from firmament.core.model import Machine, TaskClass
-from firmament.core.selectors.labels import ZONE
+from firmament.core.selectors.label_columns import ZONE
 
 MIB = 2**20
 GIB = 2**30

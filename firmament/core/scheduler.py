@@ -50,7 +50,7 @@ from firmament.core.rules.gangs.lifecycle import AdmittedTasks
 from firmament.core.rules.quotas.queue_states import QueueStates
 from firmament.core.rules.tree_groups.compilation import MachineTrees
 from firmament.core.scoring.kept_rows import KeptRows
-from firmament.core.selectors.labels import HOSTNAME
+from firmament.core.selectors.label_columns import HOSTNAME
 from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot, take_snapshot
 from firmament.core.state.cluster import Cluster

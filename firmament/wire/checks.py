@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from firmament.core.events import InvalidEventError
 from firmament.core.model import MAX_QUANTITY, OPERATORS, NodeSelectorTerm, Requirement
-from firmament.core.selectors.labels import parse_integer
+from firmament.core.selectors.label_columns import parse_integer
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 T = TypeVar("T")

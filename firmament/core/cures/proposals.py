@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from firmament.core.changes import ChangedMachine, CureChange, CureKind, CureProposal, TrialChange
 from firmament.core.reasons import Cause
 from firmament.core.rules.registry import NodeRules, drop_constraints
-from firmament.core.selectors.labels import HOSTNAME
+from firmament.core.selectors.label_columns import HOSTNAME
 
 
 @dataclass(frozen=True, slots=True)

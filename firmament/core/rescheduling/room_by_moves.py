@@ -15,7 +15,7 @@ from cost_models.interface import Int64
 from firmament.core.events import TasksSubmitted
 from firmament.core.reasons import CuredBy
 from firmament.core.rescheduling.trials import Trials
-from firmament.core.selectors.labels import HOSTNAME
+from firmament.core.selectors.label_columns import HOSTNAME
 
 _MOST_MOVES = 8
 

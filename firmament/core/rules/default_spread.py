@@ -20,7 +20,7 @@ from cost_models.interface import Bool, Float64, Int64
 from firmament.core.constraints.default_spread import NO_SPREAD, SpreadTerms
 from firmament.core.flow.problem import COST_UNITS_PER_POINT
 from firmament.core.ranks import places_in
-from firmament.core.selectors.labels import HOSTNAME, ZONE
+from firmament.core.selectors.label_columns import HOSTNAME, ZONE
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.domains import DomainsByKey
 

@@ -17,7 +17,8 @@ from firmament.core.model import TaskClass
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.rules.volumes.node_volumes import ELSEWHERE
-from firmament.core.selectors.labels import HOSTNAME, list_singled_out
+from firmament.core.selectors.label_columns import HOSTNAME
+from firmament.core.selectors.node_selector_operators import list_singled_out
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.machines import MachineTable
 

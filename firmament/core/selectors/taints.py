@@ -13,7 +13,7 @@ import numpy as np
 
 from cost_models.interface import Int64
 from firmament.core.model import Taint, Toleration
-from firmament.core.selectors.labels import CodedColumn, parse_integer
+from firmament.core.selectors.label_columns import CodedColumn, parse_integer
 
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
 CORDON_TAINT = Taint(key="node.kubernetes.io/unschedulable", value="", effect="NoSchedule")

@@ -18,7 +18,8 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.events import InvalidEventError
 from firmament.core.model import PODS, TaskClass
-from firmament.core.selectors.labels import HOSTNAME, NAME_FIELD, list_named_values
+from firmament.core.selectors.label_columns import HOSTNAME, NAME_FIELD
+from firmament.core.selectors.node_selector_operators import list_named_values
 
 
 @dataclass(frozen=True, slots=True)

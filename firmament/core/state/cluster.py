@@ -21,7 +21,7 @@ from firmament.core.record_kinds import (
     RESTART_ROOM_RECORD,
 )
 from firmament.core.resources import ResourceIndex, ShapeRequests
-from firmament.core.selectors.labels import Codes
+from firmament.core.selectors.label_columns import Codes
 from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassTable, Renumbered
 from firmament.core.state.device_allocations import DeviceAllocations

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from firmament.core.model import ClaimAllocation
-from firmament.core.selectors.labels import NAME_FIELD
+from firmament.core.selectors.label_columns import NAME_FIELD
 
 PoolOfDevices: TypeAlias = tuple[str, str]
 """The driver and name of a pool."""

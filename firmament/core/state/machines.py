@@ -12,8 +12,9 @@ import numpy as np
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.model import Machine
 from firmament.core.resources import ResourceIndex, SaturatingSums, widen
-from firmament.core.selectors.labels import LabelColumn, LabelIndex, Selectors
+from firmament.core.selectors.label_columns import LabelColumn, LabelIndex
 from firmament.core.selectors.machine_contents import ImageIndex, StorageIndex
+from firmament.core.selectors.node_selector_operators import Selectors
 from firmament.core.selectors.taints import TaintIndex
 from firmament.core.usage.samples import MachineSamples
 

@@ -32,7 +32,7 @@ from firmament.core.model import (
 )
 from firmament.core.rescheduling.trials import Trials
 from firmament.core.scheduler import Scheduler
-from firmament.core.selectors.labels import HOSTNAME
+from firmament.core.selectors.label_columns import HOSTNAME
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.cures.carrying_out import carried_out
 from tests.programs.differential.checker import accepting_nodes

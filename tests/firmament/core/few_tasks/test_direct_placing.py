@@ -41,7 +41,7 @@ from firmament.core.results import RoundResult
 from firmament.core.rules.default_spread import SYSTEM_DEFAULTS
 from firmament.core.scheduler import Scheduler
 from firmament.core.scoring.kept_rows import KeptRows
-from firmament.core.selectors.labels import HOSTNAME, ZONE
+from firmament.core.selectors.label_columns import HOSTNAME, ZONE
 from firmament.solvers.base import FlowProblem, FlowSolution
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.constraints.team_isolation import TeamIsolation

@@ -14,7 +14,7 @@ from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass, Volum
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.node_name import list_pin_refusals, list_pinned_rows
 from firmament.core.rules.registry import default_rules
-from firmament.core.selectors.labels import HOSTNAME
+from firmament.core.selectors.label_columns import HOSTNAME
 from firmament.core.state.cluster import Cluster
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 

@@ -18,7 +18,7 @@ from firmament.core.rules.default_spread import (
     compile_spread,
     number_domains,
 )
-from firmament.core.selectors.labels import HOSTNAME, ZONE
+from firmament.core.selectors.label_columns import HOSTNAME, ZONE
 from firmament.core.state.cluster import Cluster
 from tests.support.core import machine, task_class
 from tests.support.rules import ints

@@ -39,7 +39,7 @@ from firmament.core.rules.volumes.node_volumes import (
     VolumeRestrictions,
 )
 from firmament.core.rules.volumes.storage_capacity import StorageCapacity
-from firmament.core.selectors.labels import HOSTNAME
+from firmament.core.selectors.label_columns import HOSTNAME
 from firmament.core.selectors.taints import CORDON_TAINT
 from firmament.core.state.cluster import Cluster
 from tests.support.core import GIB, machine, task_class

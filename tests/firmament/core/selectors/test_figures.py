@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
-    "firmament.core.selectors.labels:ABSENT": 0,
-    "firmament.core.selectors.labels:LONGEST_INTEGER": 19,
+    "firmament.core.selectors.label_columns:ABSENT": 0,
+    "firmament.core.selectors.label_columns:LONGEST_INTEGER": 19,
     "firmament.core.selectors.taints:FEW": 4,
 }
 

@@ -1,11 +1,13 @@
-"""Terms of node selectors over a table of machines."""
+"""Operators and terms of node selectors over a table of machines."""
 
 from __future__ import annotations
 
 import pytest
 
 from firmament.core.model import NodeSelectorTerm, Requirement
-from firmament.core.selectors.labels import NAME_FIELD, LabelColumn, LabelIndex, Selectors, list_named_values
+from firmament.core.selectors.label_columns import NAME_FIELD, LabelColumn, LabelIndex
+from firmament.core.selectors.node_selector_operators import Selectors, list_named_values
+from tests.firmament.core.selectors.test_label_columns import ZONES, index, matching
 from tests.support.core import machine, placed, scheduler, task_class, tasks, uids
 
 MACHINES: tuple[tuple[str, dict[str, str]], ...] = (
@@ -158,3 +160,65 @@ def test_a_named_machine_must_match_the_labels_too():
         tasks(1, "t", content=content),
     )
     assert placed(core.run_round()) == {}
+
+
+# --- operators -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "rows"),
+    [
+        ("In", ("a",), [0, 2]),
+        ("In", ("a", "b"), [0, 1, 2]),
+        ("In", ("c",), []),
+        ("In", ("c", "b"), [1]),
+        ("In", ("",), [4]),
+        ("NotIn", ("a",), [1, 3, 4]),
+        ("NotIn", ("a", "b"), [3, 4]),
+        ("NotIn", ("c",), [0, 1, 2, 3, 4]),
+        ("NotIn", ("",), [0, 1, 2, 3]),
+        ("Exists", (), [0, 1, 2, 4]),
+        ("DoesNotExist", (), [3]),
+    ],
+)
+def test_operators_on_sets(operator: str, values: tuple[str, ...], rows: list[int]):
+    assert matching(index(ZONES), operator, *values) == rows
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "rows"),
+    [
+        ("In", ("a",), []),
+        ("NotIn", ("a",), [0, 1]),
+        ("Exists", (), []),
+        ("DoesNotExist", (), [0, 1]),
+        ("Gt", ("0",), []),
+        ("Lt", ("0",), []),
+    ],
+)
+def test_a_key_that_no_machine_has(operator: str, values: tuple[str, ...], rows: list[int]):
+    assert matching(index(("a", "b")), operator, *values, key="unheard-of") == rows
+
+
+NUMBERS = ("1", "8", "10", "-3", "+9", "4.5", "many", "", None, "9" * 30, "010")
+
+
+@pytest.mark.parametrize(
+    ("operator", "bound", "rows"),
+    [
+        ("Gt", "8", [2, 4, 10]),
+        ("Gt", "-4", [0, 1, 2, 3, 4, 10]),
+        ("Gt", "10", []),
+        ("Lt", "8", [0, 3]),
+        ("Lt", "-3", []),
+        ("Lt", "+2", [0, 3]),
+    ],
+)
+def test_order_compares_integers_and_nothing_else(operator: str, bound: str, rows: list[int]):
+    assert matching(index(NUMBERS), operator, bound) == rows
+
+
+@pytest.mark.parametrize("bound", ["4.5", "many", "", "9" * 30])
+def test_order_with_a_bound_that_is_no_integer_matches_nothing(bound: str):
+    assert matching(index(NUMBERS), "Gt", bound) == []
+    assert matching(index(NUMBERS), "Lt", bound) == []

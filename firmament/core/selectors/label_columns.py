@@ -15,12 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
-from firmament.core.model import NodeSelectorTerm, Requirement
 
 Value = TypeVar("Value", bound=Hashable)
 
 ABSENT = 0
 """Code of a machine that lacks the key; the codes of values begin at 1."""
+
+NAME_FIELD = "metadata.name"
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+"""Kubernetes' names of a label and of a field."""
 
 LONGEST_INTEGER = 19
 """Number of decimal digits of the largest 64-bit integer."""
@@ -108,8 +112,7 @@ class LabelColumn(CodedColumn[str | None]):
         self.values = {value: code for code, value in enumerate(found, 1)}
         self.fit(len(rows))
         self.codes[: len(rows)] = [ABSENT if value is None else self.values[value] for value in rows]
-        #: For Gt and Lt: the version of the values, the number that each code stands for, and whether it stands for a
-        #: number at all.
+        #: The version of the values for which ``read_integers`` computed its answer, and the answer.
         self._numbers: tuple[int, Int64, Bool] | None = None
 
     def any_of(self, values: Sequence[str], count: int) -> Bool:
@@ -125,16 +128,14 @@ class LabelColumn(CodedColumn[str | None]):
         """Return which machines have the key: bool[count]."""
         return self.codes[:count] != ABSENT
 
-    def compare(self, operator: str, bound: int, count: int) -> Bool:
-        """Return the machines whose value is an integer greater (Gt) or less (Lt) than ``bound``: bool[count]."""
+    def read_integers(self) -> tuple[Int64, Bool]:
+        """Return the integer that each code stands for, and whether it stands for an integer at all."""
         if self._numbers is None or self._numbers[0] != self.version:
             parsed = [parse_integer(value or "") for value in self.by_code]
             numbers = np.array([number or 0 for number in parsed], dtype=np.int64)
             known = np.array([number is not None for number in parsed], dtype=np.bool_)
             self._numbers = self.version, numbers, known
-        _, numbers, known = self._numbers
-        matching = known & (numbers > bound if operator == "Gt" else numbers < bound)
-        return matching[self.codes[:count]]
+        return self._numbers[1:]
 
 
 def parse_integer(text: str) -> int | None:
@@ -220,97 +221,3 @@ class LabelIndex:
             if not self._machines[key]:
                 del self._machines[key]
                 self._columns.pop(key, None)
-
-
-# --- Node selectors and node affinity over all machines at once. Semantics of core/v1: one of the terms must match,
-# and all requirements of a term; a term without requirements matches nothing. NotIn and DoesNotExist also match
-# machines that lack the key. Gt and Lt compare integers and match nothing else.
-
-
-NAME_FIELD = "metadata.name"
-HOSTNAME = "kubernetes.io/hostname"
-ZONE = "topology.kubernetes.io/zone"
-
-
-class Selectors:
-    """Matches selectors against the labels and names of a table of machines."""
-
-    def __init__(self, labels: LabelIndex, names: LabelColumn) -> None:
-        self._labels = labels
-        self._names = names
-
-    def pairs(self, pairs: Sequence[tuple[str, str]]) -> Bool:
-        """Return which machines have every ``key=value`` pair among their labels (a pod's nodeSelector): bool[M]."""
-        count = len(self._labels)
-        matching = np.ones(count, dtype=np.bool_)
-        for key, value in pairs:
-            matching &= self._labels.column(key).any_of([value], count)
-        return matching
-
-    def terms(self, terms: Sequence[NodeSelectorTerm]) -> Bool:
-        """Return which machines match one of the terms: bool[M]."""
-        matching = np.zeros(len(self._labels), dtype=np.bool_)
-        for term in terms:
-            matching |= self.term(term)
-        return matching
-
-    def term(self, term: NodeSelectorTerm) -> Bool:
-        """Return which machines match every requirement of the term: bool[M]."""
-        count = len(self._labels)
-        if not term.labels and not term.fields:
-            return np.zeros(count, dtype=np.bool_)
-        matching = np.ones(count, dtype=np.bool_)
-        for requirement in term.labels:
-            matching &= _requirement(requirement, self._labels.column(requirement.key), count)
-        for requirement in term.fields:
-            if requirement.key != NAME_FIELD:
-                return np.zeros(count, dtype=np.bool_)
-            matching &= _requirement(requirement, self._names, count)
-        return matching
-
-
-def _requirement(requirement: Requirement, column: LabelColumn, count: int) -> Bool:
-    """Return which machines meet one requirement on ``column``: bool[count]."""
-    operator = requirement.operator
-    if operator == "In":
-        return column.any_of(requirement.values, count)
-    if operator == "NotIn":
-        return ~column.any_of(requirement.values, count)
-    if operator == "Exists":
-        return column.present(count)
-    if operator == "DoesNotExist":
-        return ~column.present(count)
-    bound = parse_integer(requirement.values[0])
-    if bound is None:
-        return np.zeros(count, dtype=np.bool_)
-    return column.compare(operator, bound, count)
-
-
-def list_named_values(terms: Sequence[NodeSelectorTerm], key: str) -> tuple[str, ...] | None:
-    """Return the machine names, or label values, to which ``terms`` restrict a task; None if they require more.
-
-    With the key `NAME_FIELD`, these terms are a DaemonSet pod's affinity (matchFields: metadata.name In [node]); with
-    `HOSTNAME`, a local volume's. Machines to which terms restrict a task (a pin) are no part of its shape, so that a
-    thousand such tasks share one row over machines.
-    """
-    values: list[str] = []
-    for term in terms:
-        asked, others = (term.fields, term.labels) if key == NAME_FIELD else (term.labels, term.fields)
-        if len(asked) != 1 or others or asked[0].key != key or asked[0].operator != "In":
-            return None
-        values.extend(asked[0].values)
-    return tuple(sorted(set(values))) if terms else None
-
-
-def list_singled_out(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
-    """Return the names of the only machines that can match, if each term names machines; None otherwise.
-
-    kube-scheduler considers only these machines (PreFilter of its NodeAffinity).
-    """
-    names: set[str] = set()
-    for term in terms:
-        named = [each.values for each in term.fields if each.key == NAME_FIELD and each.operator == "In"]
-        if not named:
-            return None
-        names.update(set(named[0]).intersection(*named[1:]))
-    return frozenset(names) if terms else None
