@@ -103,12 +103,14 @@ class LazyGroup(OneLineGroup):
             return None
         name = cmd_name.replace("-", "_")
         # Objects of modules are never garbage: without this, each collection would visit them in vain.
+        collecting = gc.isenabled()
         gc.disable()
         try:
             command = getattr(import_module(f"{self._package}.{name}"), name)
         finally:
             gc.freeze()
-            gc.enable()
+            if collecting:
+                gc.enable()
         assert isinstance(command, click.Command)
         return command
 
