@@ -16,8 +16,13 @@ from benchmarks.comparators.networkx_solver import NetworkxSolver
 from cost_models.interface import Int64
 from firmament.core.flow.joint_admission import admit
 from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.network import Network, build_network, crowding_cost, dearest_path
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import (
+    Network,
+    build_network,
+    compute_unscheduled_penalties,
+    crowding_cost,
+    dearest_path,
+)
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual, machine_units
 from firmament.core.placement.passes import place_greedily

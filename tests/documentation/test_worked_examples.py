@@ -13,8 +13,7 @@ from cost_models.firmament_policies.cpu_mem import CpuMem
 from firmament.cli import main
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, MachineUpserted, TasksBound, TasksSubmitted
-from firmament.core.flow.network.network import dearest_path
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.problem import Assignments
 from firmament.core.flow.residual import Residual
 from firmament.core.model import Machine, TaskClass

@@ -7,8 +7,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.problem import Assignments
 from firmament.core.preemption.problem import PreemptionDecision
-from firmament.core.queue.importance import Importance
-from firmament.core.queue.order import sort_by_age
+from firmament.core.queue.order import Importance
 from firmament.core.ranks import rank
 from firmament.core.rules.gangs.members import drop_decisions
 from firmament.core.rules.gangs.strict_order import find_exempt_tasks
@@ -107,7 +106,7 @@ class _Order:
             tasks.priority[rows], tasks.group_priority[rows]
         )
         turn = np.empty(len(rows), dtype=np.int64)
-        turn[sort_by_age(tasks, rows, -importance)] = np.arange(len(rows))
+        turn[tasks.sort_by_age(rows, -importance)] = np.arange(len(rows))
         in_gang = self._gang[self._cls]
         first = np.full(len(self._need) + 1, len(rows), dtype=np.int64)
         np.minimum.at(first, in_gang, turn)

@@ -7,7 +7,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.diagnosis.failed_scheduling_message import format_unavailable_nodes
 from firmament.core.filters.root_causes import RootCauses, make_root_causes
-from firmament.core.queue.importance import Importance
+from firmament.core.queue.order import Importance
 from firmament.core.ranks import places_in
 from firmament.core.reasons import Stage
 from firmament.core.rules.node_resources import find_refusals_by_resource

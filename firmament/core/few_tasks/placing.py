@@ -20,7 +20,6 @@ from cost_models.interface import Bool, Int64
 from firmament.core.few_tasks.apart import Neighbours
 from firmament.core.few_tasks.choice import AlikeTasks, MachineChoice
 from firmament.core.few_tasks.first_costs import FirstCosts
-from firmament.core.queue.order import sort_by_age
 from firmament.core.rules.default_spread import compile_spread
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks
 from firmament.core.rules.registry import is_limited
@@ -58,7 +57,7 @@ def place_directly(
     cluster, waiting, tasks = context.cluster, admitted.waiting, context.cluster.tasks
     scarce = scarce_columns(cluster.resources.names, cluster.machines.capacity)
     costs.drop_outdated(context, scarce)
-    order = sort_by_age(tasks, waiting, tasks.cls[waiting])
+    order = tasks.sort_by_age(waiting, tasks.cls[waiting])
     kinds = None
     if all(_wants_only_room(context, cls, costs) for cls in set(tasks.cls[waiting].tolist())):
         kinds = _divide(context, waiting[order])

@@ -17,8 +17,14 @@ from cost_models.interface import Bool, Int64
 from firmament.core.flow.generation_loop import generate_columns
 from firmament.core.flow.heights_and_prices import DualPrices
 from firmament.core.flow.network.arc_columns import OfferedArcs, choose_first_columns
-from firmament.core.flow.network.network import Network, build_network, dearest_path, flow_cost, whole_network
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import (
+    Network,
+    build_network,
+    compute_unscheduled_penalties,
+    dearest_path,
+    flow_cost,
+    whole_network,
+)
 from firmament.core.flow.network.widening import map_flow_to_wider_network, unmerge, widen_network
 from firmament.core.flow.optimality.node_prices import NotOptimalError, Prices, node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, Violations, price_out

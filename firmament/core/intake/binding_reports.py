@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from firmament.core.configuration import RoundOptions
 from firmament.core.events import BindingReport
-from firmament.core.queue.importance import Importance
+from firmament.core.queue.order import Importance
 from firmament.core.record_kinds import NOMINATION_RECORD
 from firmament.core.rules.gangs.rebinding import Rebinding
 from firmament.core.state import transitions

@@ -9,8 +9,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.column_generation import FlowOutcome
-from firmament.core.flow.network.network import dearest_path, sum_steps
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path, sum_steps
 from firmament.core.flow.optimality.node_prices import NotOptimalError, node_prices
 from firmament.core.flow.problem import Assignments, PlacementProblem, take_oldest
 from firmament.core.flow.residual import Residual

@@ -18,8 +18,7 @@ from firmament.core.board.board import Board
 from firmament.core.constraints.preferences import soft_cost
 from firmament.core.flow.column_generation import optimal_flow
 from firmament.core.flow.joint_admission import admit
-from firmament.core.flow.network.network import crowding_cost, dearest_path
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, crowding_cost, dearest_path
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, Assignments
 from firmament.core.flow.reduction import merge_alike, narrow
 from firmament.core.flow.residual import Residual

@@ -13,7 +13,6 @@ import numpy as np
 
 from cost_models.interface import Float64, Int64
 from firmament.core.configuration import FairShare
-from firmament.core.queue.order import sort_by_age
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 
@@ -34,7 +33,7 @@ def share_levels(cluster: Cluster, fair_share: FairShare, waiting: Int64) -> Int
     used = _amounts(cluster, on, of_class, len(names))
     weights = np.array([fair_share.weight(name) for name in names])
     per_task = _dominant(cluster.demand_of(tasks.cls[waiting])[0], capacity)
-    order = sort_by_age(tasks, waiting, -tasks.priority[waiting])
+    order = tasks.sort_by_age(waiting, -tasks.priority[waiting])
     namespace = of_class[tasks.cls[waiting]]
     levels = np.zeros(len(waiting), dtype=np.int64)
     for level, claims in ((1, waiting), (2, pending[~tasks.refused[pending]])):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import methodcaller
 
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.queue.order import sort_by_age
 from firmament.core.state.cluster import Cluster
 
 MOST_NAMESPACES = 10_000
@@ -41,7 +41,7 @@ class Turns:
         """
         tasks = cluster.tasks
         served = np.array([self.get_last_turn(each) for each in namespaces_of(cluster, rows)], dtype=np.int64)
-        return rows[sort_by_age(tasks, rows, served, -tasks.priority[rows])].tolist()
+        return rows[tasks.sort_by_age(rows, served, -tasks.priority[rows])].tolist()
 
 
 def namespaces_of(cluster: Cluster, rows: Int64) -> Sequence[str]:
@@ -54,3 +54,25 @@ def namespaces_of(cluster: Cluster, rows: Int64) -> Sequence[str]:
         tasks.name[row].partition("/")[0] if "/" in tasks.name[row] else classes[cls].content.namespace
         for row, cls in zip(rows.tolist(), tasks.cls[rows].tolist(), strict=True)
     ]
+
+
+def is_one_namespace(cluster: Cluster, waiting: Int64) -> bool:
+    """Return whether all ``waiting`` tasks are of one namespace; fast even if thousands of tasks wait."""
+    tasks = cluster.tasks
+    names = [tasks.name[row] for row in waiting.tolist()]
+    prefix = names[0][: names[0].find("/") + 1]
+    if prefix and all(map(methodcaller("startswith", prefix), names)):
+        return True
+    # If no task's name states a namespace, the namespaces of the tasks' classes are compared.
+    if "/" not in "".join(names):
+        waiting = waiting[np.unique(tasks.cls[waiting], return_index=True)[1]]
+    elif all(map(methodcaller("count", "/"), names)):
+        return False
+    return len(number_namespaces(cluster, waiting)[0]) == 1
+
+
+def number_namespaces(cluster: Cluster, waiting: Int64) -> tuple[list[str], Int64]:
+    """Return the names of the namespaces of the ``waiting`` tasks, and int64[N]: the index of each task's namespace."""
+    index: dict[str, int] = {}
+    found = [index.setdefault(name, len(index)) for name in namespaces_of(cluster, waiting)]
+    return list(index), np.array(found, dtype=np.int64)

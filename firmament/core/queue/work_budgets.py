@@ -19,7 +19,6 @@ with the most important tasks, the next with the tasks put off longest. Gangs ar
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from operator import methodcaller
 
 import numpy as np
 
@@ -36,7 +35,7 @@ from firmament.core.queue.class_work import (
     units_of_classes,
 )
 from firmament.core.queue.gang_size_limits import explain_too_large
-from firmament.core.queue.namespace_turns import Turns, namespaces_of
+from firmament.core.queue.namespace_turns import Turns, is_one_namespace, number_namespaces
 from firmament.core.rules.registry import NodeRules
 from firmament.core.rules.tree_groups.compilation import list_groups
 from firmament.core.state.cluster import Cluster
@@ -73,6 +72,9 @@ class Budgets:
         self._rounds = self._own_rounds = 0
         self._own_round_is_due = self._waited = False
         self.put_off = 0
+        self.limited = False
+        """Whether the last round left out tasks, or owes heavy tasks a round; if not, a task that waits alone takes
+        part in the next round, without a call of ``choose``."""
         self.too_large: dict[str, str] = {}
         """Gangs that are too large for any round, and why; the code that holds such gangs back empties the mapping."""
 
@@ -84,7 +86,7 @@ class Budgets:
         """Return those of the tasks ``waiting`` (rows) that take part in the round; at least one if any waits."""
         self.put_off = 0
         if len(waiting) == 1 and not self._waited and not self._cluster.jobs.gangs:
-            self._own_round_is_due = False
+            self._own_round_is_due = self.limited = False
             return waiting
         tasks, work = self._cluster.tasks, self._work
         work.estimate_new()
@@ -93,8 +95,10 @@ class Budgets:
         ruled = self._find_ruled(waiting)
         expensive += len({tasks.job[row] for row in waiting[ruled].tolist()}) * self._of_a_group
         least = max(expensive, -(-(ordinary + expensive) // ALONE))
-        if ordinary + expensive <= self._most or (least <= self._most and self._is_one_namespace(waiting)):
-            self._own_round_is_due = False
+        if ordinary + expensive <= self._most or (
+            least <= self._most and is_one_namespace(self._cluster, waiting)
+        ):
+            self._own_round_is_due = self.limited = False
             if self._waited:
                 note_put_off(self._cluster, waiting, 0)
                 self._waited = False
@@ -110,6 +114,7 @@ class Budgets:
         note_put_off(self._cluster, waiting[new], self._rounds)
         note_put_off(self._cluster, waiting[chosen], 0)
         self._waited = not chosen.all()
+        self.limited = self._waited or self._own_round_is_due
         return waiting[chosen] if self._waited else waiting
 
     def _look_at(self, counts: Int64) -> None:
@@ -187,7 +192,7 @@ class Budgets:
         if int(looks[present & dear].sum()) > self._most:
             found |= dear[cls]
         if int(cost[present & ~dear].sum()) > self._most:
-            names, namespace = self._namespaces(rows)
+            names, namespace = number_namespaces(self._cluster, rows)
             of, kinds = np.divmod(np.unique(self._pair(namespace, rows)), len(looks))
             sums = np.bincount(of, weights=cost[kinds] * ~dear[kinds], minlength=len(names))
             found |= ~dear[cls] & (sums > self._most)[namespace]
@@ -256,34 +261,14 @@ class Budgets:
         """Return one number for the namespace and class of each task (rows); this is several times as fast as pairs."""
         return namespace * len(self._work.looks) + self._cluster.tasks.cls[rows]
 
-    def _is_one_namespace(self, waiting: Int64) -> bool:
-        """Return whether all tasks are of one namespace; fast even if thousands of tasks wait."""
-        tasks = self._cluster.tasks
-        names = [tasks.name[row] for row in waiting.tolist()]
-        prefix = names[0][: names[0].find("/") + 1]
-        if prefix and all(map(methodcaller("startswith", prefix), names)):
-            return True
-        # If no task's name states a namespace, the namespaces of the tasks' classes are compared.
-        if "/" not in "".join(names):
-            waiting = waiting[_first_of_each(tasks.cls[waiting])]
-        elif all(map(methodcaller("count", "/"), names)):
-            return False
-        return len(self._namespaces(waiting)[0]) == 1
-
     def _note_namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:
-        """Return the result of ``_namespaces``; later calls in the same round get the stored result."""
-        self._names, namespace = self._namespaces(waiting)
+        """Return the result of ``number_namespaces``; later calls in the same round get the stored result."""
+        self._names, namespace = number_namespaces(self._cluster, waiting)
         least = int(waiting.max(initial=0)) + 1
         if len(self._namespace) < least:
             self._namespace = np.zeros(2 * least, dtype=np.int64)
         self._namespace[waiting] = namespace
         return self._names, namespace
-
-    def _namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:
-        """Return the names of the tasks' namespaces, and int64[N]: the index of each task's namespace."""
-        index: dict[str, int] = {}
-        found = [index.setdefault(name, len(index)) for name in namespaces_of(self._cluster, waiting)]
-        return list(index), np.array(found, dtype=np.int64)
 
     # --- a round of heavy tasks -----------------------------------------------------------------------------------
 
@@ -392,9 +377,3 @@ class Budgets:
             for queue in queues:
                 if number < len(queue):
                     yield queue[number]
-
-
-def _first_of_each(numbers: Int64) -> Int64:
-    """Return the index at which each number occurs first."""
-    places: Int64 = np.unique(numbers, return_index=True)[1]
-    return places

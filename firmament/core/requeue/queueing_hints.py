@@ -19,7 +19,7 @@ from firmament.core.constraints.counters import RuleState
 from firmament.core.diagnosis.preemption_reasons import sum_evictable
 from firmament.core.filters.static_rows import StaticRows
 from firmament.core.model import TaskClass
-from firmament.core.queue.importance import Importance
+from firmament.core.queue.order import Importance
 from firmament.core.queue.reservations import Reservations
 from firmament.core.queue.restart_room import list_kept_rows
 from firmament.core.ranks import group_rows

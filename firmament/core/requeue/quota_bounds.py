@@ -16,8 +16,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_terms import Draw
 from firmament.core.constraints.remaining_quota import ENDLESS, RemainingQuota
-from firmament.core.queue.importance import Importance
-from firmament.core.queue.order import sort_by_age
+from firmament.core.queue.order import Importance
 from firmament.core.ranks import group_rows, rank
 from firmament.core.rules.framework.limit_rule import RoundDemand
 from firmament.core.rules.gangs.members import count_together, describe_needs
@@ -80,7 +79,7 @@ class QuotaBounds:
         if not units:
             return members[:0]
         tasks = self._cluster.tasks
-        order = members[sort_by_age(tasks, members)]
+        order = members[tasks.sort_by_age(members)]
         names = [tasks.job[row] for row in order.tolist()]
         number_of = {name: number for number, name in enumerate(dict.fromkeys(names))}
         job = np.array([number_of[name] for name in names], dtype=np.int64)

@@ -109,7 +109,7 @@ class Requeue:
             waiting = self._turns.choose_turn(cluster, waiting)
         if self.profiles.several:
             waiting = self.profiles.choose_profile(waiting)
-        if only is None:
+        if only is None and (len(waiting) != 1 or self.budgets.limited or cluster.jobs.gangs):
             waiting = self.budgets.choose(waiting)
         if ordered:
             waiting = self.strict_heads.keep_order(called, waiting)

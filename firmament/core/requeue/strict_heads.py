@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.queue.importance import Importance
-from firmament.core.queue.order import sort_by_age
+from firmament.core.queue.order import Importance
 from firmament.core.results import Unscheduled
 from firmament.core.rules.gangs.strict_order import find_exempt_tasks
 from firmament.core.rules.quotas.strict_queues import find_strict_queues, has_strict_queues
@@ -206,6 +205,6 @@ def _find_waiting(cluster: Cluster, now: float) -> _Waiting:
     rows = rows[number[tasks.cls[rows]] >= 0]
     importance = Importance.from_tasks(tasks).rank_waiting(tasks.priority[rows], tasks.group_priority[rows])
     queue = number[tasks.cls[rows]]
-    order = sort_by_age(tasks, rows, -importance, queue)
+    order = tasks.sort_by_age(rows, -importance, queue)
     present, first, queue = np.unique(queue[order], return_index=True, return_inverse=True)
     return _Waiting(rows[order], queue, [names[each] for each in present.tolist()], first)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.queue.importance import count_gangs_alike, select_foremost
+from firmament.core.queue.order import count_gangs_alike, select_foremost
 from firmament.core.state.cluster import Cluster
 
 

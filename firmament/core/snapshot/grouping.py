@@ -1,19 +1,21 @@
-"""Groups the tasks of a round; the tasks of a group are equal in everything that the round considers."""
+"""Groups the tasks of a round, and ranks the groups; tasks of a group are equal in all that the round considers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 
-from cost_models.interface import Int64
+from cost_models.interface import Float64, Int64
 from firmament.core.configuration import CoreConfiguration
+from firmament.core.constraints.pairs import PairRules
 from firmament.core.filters.static_rows import StaticRows
-from firmament.core.flow.network.waiting_costs import count_by_wait
+from firmament.core.flow.problem import WAIT_BUCKETS
 from firmament.core.queue.fair_shares import share_levels
-from firmament.core.queue.order import sort_by_age
+from firmament.core.queue.order import Importance
 from firmament.core.queue.reservations import Reservations
 from firmament.core.queue.restart_room import list_kept_rows
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks
@@ -43,6 +45,13 @@ class RoundContext:
     kept_rows: KeptRows | None
     """Rows over machines that are cached between rounds; None: nothing is cached."""
 
+
+WAIT_LIMITS = (1.0, 10.0, 60.0)
+"""Seconds of waiting at which a task moves on to the next wait bucket."""
+
+_QUALITY: Mapping[str, int] = MappingProxyType({"Guaranteed": 2, "Burstable": 1, "BestEffort": 0})
+
+_UNKNOWN = 1
 
 PLACED = -1
 """Level of tasks that already have a machine: they come after all other tasks of their priority."""
@@ -84,6 +93,18 @@ class TaskGroups:
         tasks = np.bincount(self.shape, weights=self.counts.sum(axis=1), minlength=len(self.shapes))
         return tasks.astype(np.int64)
 
+    def rank_groups(self, cluster: Cluster, pairs: PairRules, *, by_quality: bool) -> Int64:
+        """Return the rank of each group by importance, fair share and quality of service: int64[C], 0 last.
+
+        ``by_quality``: whether the quality of service counts.
+        """
+        importance, quality = self.priority, np.zeros(len(self.cls), dtype=np.int64)
+        if (self.group_priority != UNGROUPED).any():
+            importance = Importance.from_tasks(cluster.tasks).rank_waiting(self.priority, self.group_priority)
+        if by_quality:
+            quality = _qualities(cluster, self.cls.tolist(), pairs)
+        return rank_classes(importance, self.level, quality)
+
 
 def group_admitted(context: RoundContext, admitted: AdmittedTasks, now: float) -> TaskGroups:
     """Return the groups of the ``admitted`` tasks."""
@@ -102,7 +123,7 @@ def group_admitted(context: RoundContext, admitted: AdmittedTasks, now: float) -
     shapes, closed, shape = _number_shapes(
         cluster, context.reservations, list(zip(cls.tolist(), priority.tolist(), strict=True)), jobs, names
     )
-    counts = count_by_wait(first, now - cluster.tasks.arrived[tasks])
+    counts = _count_by_wait(first, now - cluster.tasks.arrived[tasks])
     return TaskGroups(
         members,
         tasks,
@@ -120,11 +141,43 @@ def group_admitted(context: RoundContext, admitted: AdmittedTasks, now: float) -
     )
 
 
+def _count_by_wait(first: Int64, waited: Float64) -> Int64:
+    """Return how many tasks of each group have waited how long: int64[C, WAIT_BUCKETS].
+
+    ``waited``: float64[N], seconds that each task has waited, group by group. ``first``: the index of each group's
+    first task.
+    """
+    group = np.repeat(np.arange(len(first)), np.diff(first, append=len(waited)))
+    bucket = WAIT_BUCKETS - 1 - np.searchsorted(WAIT_LIMITS, waited, side="right")
+    counts = np.bincount(group * WAIT_BUCKETS + bucket, minlength=len(first) * WAIT_BUCKETS)
+    return counts.reshape(len(first), WAIT_BUCKETS).astype(np.int64)
+
+
 def groups_apart(context: RoundContext, rows: Int64) -> Int64:
     """Return the spread group of each of the tasks ``rows``: int64[N]; 0 for none."""
     if context.configuration.spread:
         return context.cluster.tasks.spread[rows]
     return np.zeros(len(rows), dtype=np.int64)
+
+
+def rank_classes(order: Int64, levels: Int64, quality: Int64) -> Int64:
+    """Return ranks, int64[C], 0 for the last.
+
+    Classes are compared by order, then level (-1 to 2), then quality (0 to 2), each int64[C].
+    """
+    return np.unique(12 * order + 3 * levels + quality, return_inverse=True)[1].astype(np.int64)
+
+
+def _qualities(cluster: Cluster, classes: Sequence[int], pairs: PairRules) -> Int64:
+    """Return the ranks of the QoS classes of ``classes`` (rows of the class table): int64[C].
+
+    Tasks of an application stay together, whatever their quality: the order of their workloads decides among them
+    (TopologicalSort of kubernetes-sigs/scheduler-plugins).
+    """
+    table = cluster.classes.rows
+    found = np.array([_QUALITY.get(table[row].content.qos, _UNKNOWN) for row in classes], dtype=np.int64)
+    found[pairs.find_paired(len(found))] = _UNKNOWN
+    return found
 
 
 def _find_levels(cluster: Cluster, configuration: CoreConfiguration, admitted: AdmittedTasks) -> Int64:
@@ -149,7 +202,7 @@ def _group(
     tasks, waiting = cluster.tasks, admitted.waiting
     group_priority = tasks.group_priority[waiting]
     by = [spread, level, admitted.gang, *([group_priority] if (group_priority != UNGROUPED).any() else [])]
-    order = sort_by_age(tasks, waiting, *by, tasks.priority[waiting], tasks.cls[waiting])
+    order = tasks.sort_by_age(waiting, *by, tasks.priority[waiting], tasks.cls[waiting])
     rows = waiting[order]
     keys = np.stack(
         [

@@ -12,8 +12,7 @@ from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.preemption.problem import LOWEST_WEIGHT, NO_ORIGINS, PreemptionProblem
 from firmament.core.preemption.victims.order import sort_victims
-from firmament.core.queue.importance import Importance
-from firmament.core.queue.order import sort_by_age
+from firmament.core.queue.order import Importance
 from firmament.core.rules.registry import compile_rules, list_drawing, number_draws
 from firmament.core.snapshot.disruption_budgets import count_allowed_evictions, read_budgets, split_kinds
 from firmament.core.snapshot.grouping import PLACED, RoundContext, TaskGroups
@@ -172,7 +171,7 @@ def _quota_fields(
     every = np.append(rows, groups.tasks[groups.first])
     tasks = cluster.tasks
     age = np.empty(len(every), dtype=np.int64)
-    age[sort_by_age(tasks, every)] = np.arange(len(every))
+    age[tasks.sort_by_age(every)] = np.arange(len(every))
     return {
         "draw": number_draws(cluster, problem.quotas, present.tolist())[place],
         "reclaims": claims,

@@ -25,9 +25,8 @@ from firmament.core.flow.problem import PlacementProblem
 from firmament.core.model import Machine
 from firmament.core.placement.gang_room import RoomSearch
 from firmament.core.preemption.problem import PreemptionProblem
-from firmament.core.queue.importance import Importance
 from firmament.core.queue.lasting_use import lasting_use, longest_run
-from firmament.core.queue.order import rank_groups
+from firmament.core.queue.order import Importance
 from firmament.core.record_kinds import DEVICE_RECORDS
 from firmament.core.rules.default_spread import compile_spread
 from firmament.core.rules.devices.columns import show_devices
@@ -213,15 +212,7 @@ def _problem(
     kept = keep_ledgers(cluster, demand)
     problem = PlacementProblem(
         counts=groups.counts,
-        priority=rank_groups(
-            cluster,
-            groups.cls,
-            groups.priority,
-            groups.group_priority,
-            groups.level,
-            pairs,
-            by_quality=configuration.options.by_quality,
-        ),
+        priority=groups.rank_groups(cluster, pairs, by_quality=configuration.options.by_quality),
         shape=groups.shape,
         requests=assessed.batch.requests,
         feasible=feasible,

@@ -166,12 +166,13 @@ class TaskTable:
             self._grow()
         return np.append(np.array(free, dtype=np.int64), np.arange(first, first + new))
 
-    def age_keys(self, rows: Int64) -> tuple[Int64, Float64]:
-        """Return keys for ``numpy.lexsort`` that put the oldest of tasks (int64[N] rows) first.
+    def sort_by_age(self, rows: Int64, *before: Int64) -> Int64:
+        """Return the indices that sort tasks (int64[N] rows) from the oldest to the newest.
 
-        The task created first is the oldest; of tasks created at the same time, the one that arrived first.
+        The task created first is the oldest; of tasks created at the same time, the one that arrived first. ``before``:
+        further keys, int64[N] each, that count more than age; the last one counts most.
         """
-        return self.sequence[rows], self.created[rows]
+        return np.lexsort((self.sequence[rows], self.created[rows], *before))
 
     def find_placed(self) -> Bool:
         """Return which tasks are bound or assumed, whether or not their machine is known: bool[N]."""

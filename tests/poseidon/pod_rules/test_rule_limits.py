@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from benchmarks.hostile.pods import SHAPES, Room, hostile_pod
-from firmament.wire import class_limits as solver
+from firmament.wire import classes as solver
 from poseidon.kube.api.pods import Pod
 from poseidon.pod_rules.rule_limits import LIMITS
 from poseidon.pods.classes import ClassTable

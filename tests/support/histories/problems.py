@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from cost_models.interface import JointRows
 from firmament.core.flow.column_generation import GenerationOptions
-from firmament.core.flow.network.network import dearest_path
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.solvers.base import FlowProblem

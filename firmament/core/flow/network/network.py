@@ -75,6 +75,22 @@ def dearest_path(residual: Residual) -> int:
     return int(problem.cost.max(initial=0)) + int((problem.crowd * most).max(initial=0))
 
 
+def compute_unscheduled_penalties(residual: Residual, dearest: int) -> Int64:
+    """Return what leaving a task unscheduled costs, more than any gain: int64[C, WAIT_BUCKETS]; longest wait first.
+
+    Placing one more task may push other tasks to other machines, at most one task per class or machine. A penalty is
+    therefore the dearest placement (``dearest``: units) times the longest chain of such moves, so the flow leaves no
+    task waiting that has a place. Among tasks that compete for a place, each wait bucket counts more than any
+    difference in cost, and each rank of priority counts more than any difference in wait.
+    """
+    problem = residual.problem
+    longest_chain = min(problem.classes, problem.machines) + 1
+    step = dearest + 1
+    wait = step * np.arange(WAIT_BUCKETS - 1, -1, -1, dtype=np.int64)
+    penalties: Int64 = step * longest_chain + step * WAIT_BUCKETS * problem.priority[:, None] + wait[None, :]
+    return penalties
+
+
 def crowding_cost(residual: Residual, machine: Int64, nth: Int64 | int = 0) -> Int64:
     """Return what the ``nth[i]`` task (from 0) of this pass pays for crowding on ``machine[i]``, in units."""
     problem = residual.problem

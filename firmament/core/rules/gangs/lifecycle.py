@@ -142,7 +142,7 @@ class GangLifecycle:
                 hold_back(cluster, able)
             else:
                 self._statuses.setdefault(job_id, _GangStatus()).failed = False
-                first = int(np.lexsort(tasks.age_keys(np.array(able, dtype=np.int64)))[0])
+                first = int(tasks.sort_by_age(np.array(able, dtype=np.int64))[0])
                 age = float(tasks.created[able[first]]), int(tasks.sequence[able[first]])
                 called.append((age, job_id, able, need))
         called.sort()

@@ -24,7 +24,7 @@ from firmament.core.diagnosis.task_and_machine_states import (
 from firmament.core.events import ClassDefined, Event, MachineSampled, TasksBound, TasksSubmitted, TaskUses
 from firmament.core.filters.root_causes import make_root_causes
 from firmament.core.model import Taint
-from firmament.core.queue.importance import Importance
+from firmament.core.queue.order import Importance
 from firmament.core.reasons import Cause, Reason, lack_of
 from firmament.core.results import TaskState
 from firmament.core.rules.framework.node_rule import MachineRefusal

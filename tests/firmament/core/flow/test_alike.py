@@ -11,8 +11,7 @@ import pytest
 from cost_models.interface import JointRows
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.joint_admission import admit
-from firmament.core.flow.network.network import dearest_path
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.reduction import merge_alike
 from firmament.core.flow.residual import Residual

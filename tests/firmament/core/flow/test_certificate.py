@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 from firmament.core.flow.column_generation import FlowOutcome, GenerationOptions, optimal_flow
 from firmament.core.flow.joint_admission import admit
 from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs
-from firmament.core.flow.network.network import Network, build_network, dearest_path
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import (
+    Network,
+    build_network,
+    compute_unscheduled_penalties,
+    dearest_path,
+)
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out
 from firmament.core.flow.problem import PlacementProblem

@@ -9,8 +9,7 @@ import pytest
 
 from firmament.core.flow.column_generation import GenerationOptions, optimal_flow
 from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.network import build_network, dearest_path
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import build_network, compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.network.widening import map_flow_to_wider_network
 from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.problem import PlacementProblem

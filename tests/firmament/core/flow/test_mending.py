@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.network import Network, build_network, dearest_path
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import (
+    Network,
+    build_network,
+    compute_unscheduled_penalties,
+    dearest_path,
+)
 from firmament.core.flow.network.widening import map_flow_to_wider_network
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices

@@ -9,8 +9,13 @@ import pytest
 
 from cost_models.interface import JointRows
 from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.network import Network, build_network, crowding_cost, dearest_path
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import (
+    Network,
+    build_network,
+    compute_unscheduled_penalties,
+    crowding_cost,
+    dearest_path,
+)
 from firmament.core.flow.problem import WAIT_BUCKETS, Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
 from tests.support.core import problem

@@ -10,8 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs
-from firmament.core.flow.network.network import Network, build_network, dearest_path
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import (
+    Network,
+    build_network,
+    compute_unscheduled_penalties,
+    dearest_path,
+)
 from firmament.core.flow.optimality.node_prices import node_prices
 from firmament.core.flow.optimality.pricing import FullPrices, price_out
 from firmament.core.flow.residual import Residual

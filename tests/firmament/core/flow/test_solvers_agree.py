@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.comparators.networkx_solver import NetworkxSolver
 from firmament.core.flow.network.arc_columns import ArcColumns
 from firmament.core.flow.network.dimacs import to_dimacs
-from firmament.core.flow.network.network import build_network, dearest_path
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import build_network, compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.residual import Residual
 from firmament.solvers.base import FlowProblem, Solver
 from firmament.solvers.ortools_solver import OrToolsSolver

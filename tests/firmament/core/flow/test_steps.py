@@ -7,8 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.network import Steps, build_network, dearest_path, flow_cost
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import (
+    Steps,
+    build_network,
+    compute_unscheduled_penalties,
+    dearest_path,
+    flow_cost,
+)
 from firmament.core.flow.network.widening import map_flow_to_wider_network, unmerge
 from firmament.core.flow.residual import Residual
 from tests.support.core import problem

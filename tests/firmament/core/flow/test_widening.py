@@ -9,8 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from firmament.core.flow.network.arc_columns import ArcColumns
-from firmament.core.flow.network.network import build_network, dearest_path
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import build_network, compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.network.widening import map_flow_to_wider_network, widen_network
 from firmament.core.flow.residual import Residual
 from firmament.solvers.ortools_solver import OrToolsSolver

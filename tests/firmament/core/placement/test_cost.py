@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from firmament.core.flow.network.network import dearest_path
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.core.placement.cost import compute_placed_cost, pending_cost, placement_cost

@@ -18,7 +18,7 @@ FIGURES = {
     "firmament.core.queue.gang_size_limits:MOST_SELECTED_OF_A_GANG": 2000,
     "firmament.core.queue.gang_size_limits:MOST_TERMS_OF_A_GANG": 2000,
     "firmament.core.queue.gang_size_limits:_OF_A_KIND": 40,
-    "firmament.core.queue.importance:SYSTEM_CRITICAL": 2_000_000_000,
+    "firmament.core.queue.order:SYSTEM_CRITICAL": 2_000_000_000,
     "firmament.core.queue.namespace_turns:MOST_NAMESPACES": 10_000,
     "firmament.core.queue.reservations:MACHINES_PER_RESERVATION": 200,
 }

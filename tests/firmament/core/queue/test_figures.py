@@ -16,9 +16,9 @@ from firmament.core.queue import gang_size_limits, namespace_turns
 from firmament.core.queue.class_work import ClassWork, Unit, count_group_looks, estimate_work
 from firmament.core.queue.gang_reservations import GangReservation, GangReservations, KeptPart
 from firmament.core.queue.gang_size_limits import explain_too_large
-from firmament.core.queue.importance import SYSTEM_CRITICAL, Importance, select_foremost
 from firmament.core.queue.lasting_use import lasting_use, longest_run
 from firmament.core.queue.namespace_turns import Turns, namespaces_of
+from firmament.core.queue.order import SYSTEM_CRITICAL, Importance, select_foremost
 from firmament.core.queue.profile_turns import ProfileChoice
 from firmament.core.queue.reservations import Reservation, Reservations
 from firmament.core.queue.stated_ends import find_start

@@ -7,7 +7,7 @@ import pytest
 
 from firmament.configuration.document import SchedulerConfiguration, build_core
 from firmament.core.configuration import RoundOptions
-from firmament.core.queue.order import rank_classes
+from firmament.core.snapshot.grouping import rank_classes
 from tests.support.core import Clock, machine, placed, scheduler, task_class, tasks
 
 QUALITIES = ("Guaranteed", "Burstable", "BestEffort")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from cost_models.group_terms import GROUP_RECORD, TREE_RECORD
 from cost_models.registry import load_model
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
-from firmament.core.events import ClassDefined, Event, JobDefined, RecordUpserted, TasksSubmitted
+from firmament.core.events import ClassDefined, Event, JobDefined, RecordUpserted, TaskRemoved, TasksSubmitted
 from firmament.core.intake.events import apply_events
 from firmament.core.model import (
     Job,
@@ -474,3 +474,15 @@ def test_a_gang_whose_terms_select_all_its_kinds_is_refused_and_told_why():
     assert [message[:104] for message in told] == [
         "gang heavy/gang has 60 terms of pod affinity and anti-affinity, which select its 60 kinds of members 360"
     ]
+
+
+def test_a_task_that_is_the_last_to_wait_is_not_counted_as_put_off():
+    events = [machine("m"), *submitted(1, "light", 1, 1)]
+    for number in range(2, 6):
+        events += submitted(number, "heavy", 1, DEAR)
+    core = scheduler(events, options=RoundOptions(class_looks=0, namespace_looks=MOST))
+    first = core.run_round()
+    assert (sorted(placed(first)), first.put_off) == (["light-1-0"], 4)
+    core.apply([TaskRemoved(f"heavy-{number}-0") for number in range(2, 5)])
+    last = core.run_round()
+    assert (sorted(placed(last)), last.put_off) == (["heavy-5-0"], 0)

@@ -9,8 +9,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.network import dearest_path
-from firmament.core.flow.network.waiting_costs import compute_unscheduled_penalties
+from firmament.core.flow.network.network import compute_unscheduled_penalties, dearest_path
 from firmament.core.flow.problem import COST_UNITS_PER_POINT, PlacementProblem
 from firmament.core.flow.residual import Residual
 from firmament.core.placement.outcome import PassOptions, no_timer

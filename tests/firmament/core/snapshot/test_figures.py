@@ -6,8 +6,8 @@ from tests.support.figures import read_figures
 
 FIGURES = {
     "firmament.core.snapshot.grouping:PLACED": -1,
-    "firmament.core.flow.network.waiting_costs:WAIT_LIMITS": (1.0, 10.0, 60.0),
-    "firmament.core.queue.order:_UNKNOWN": 1,
+    "firmament.core.snapshot.grouping:WAIT_LIMITS": (1.0, 10.0, 60.0),
+    "firmament.core.snapshot.grouping:_UNKNOWN": 1,
     "firmament.core.snapshot.model_inputs:DEFAULT_INTERVAL": 60.0,
     "firmament.core.snapshot.model_inputs:collect_load.without": -1,
     "firmament.core.snapshot.model_inputs:compute_unseen_use.without": -1,

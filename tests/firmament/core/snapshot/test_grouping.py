@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cost_models.interface import Int64
 from firmament.core.configuration import RoundOptions
-from firmament.core.constraints.pairs import NO_PAIRS, PairRules
+from firmament.core.constraints.pairs import NO_PAIRS
 from firmament.core.events import ClassDefined, Event, JobDefined, TasksSubmitted
 from firmament.core.model import Job
 from firmament.core.queue.gang_reservations import GangReservation, KeptPart
-from firmament.core.queue.order import rank_groups
 from firmament.core.queue.reservations import Reservation
 from firmament.core.rules.gangs.lifecycle import AdmittedTasks
 from firmament.core.scheduler import Scheduler
@@ -38,19 +36,6 @@ def grouped(
 
 def names(core: Scheduler, groups: TaskGroups) -> list[list[str]]:
     return [[core._cluster.tasks.uid[row] for row in rows.tolist()] for rows in groups.members]
-
-
-def rank_found(core: Scheduler, found: TaskGroups, pairs: PairRules, *, by_quality: bool) -> Int64:
-    """The rank of each group that was found."""
-    return rank_groups(
-        core._cluster,
-        found.cls,
-        found.priority,
-        found.group_priority,
-        found.level,
-        pairs,
-        by_quality=by_quality,
-    )
 
 
 def test_members_are_in_order_of_age_then_of_arrival():
@@ -87,7 +72,7 @@ def test_tasks_that_have_a_place_are_apart_from_those_without():
         ("placed",): PLACED,
         ("t",): 0,
     }
-    assert rank_found(core, found, NO_PAIRS, by_quality=False)[found.level == PLACED].tolist() == [0]
+    assert found.rank_groups(core._cluster, NO_PAIRS, by_quality=False)[found.level == PLACED].tolist() == [0]
 
 
 def test_gangs_are_groups_of_their_own_and_machines_kept_for_one_are_closed_to_others():
@@ -127,7 +112,7 @@ def test_quality_does_not_divide_applications():
 
     def rank(*paired: int, by_quality: bool = True) -> list[int]:
         pairs: Any = type("Paired", (), {"find_paired": lambda _, count: np.isin(np.arange(count), paired)})()
-        return rank_found(core, found, pairs, by_quality=by_quality).tolist()
+        return found.rank_groups(core._cluster, pairs, by_quality=by_quality).tolist()
 
     assert rank() == [2, 1, 0, 1]
     assert rank(0, 2) == [0, 0, 0, 0]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from firmament.core.events import ClassDefined, TasksSubmitted
-from firmament.wire.class_limits import LIMITS
+from firmament.wire.classes import LIMITS
 from firmament.wire.events import events_from_proto
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.support.core import machine, messages, placed, scheduler, tasks
