@@ -52,12 +52,15 @@ class RecordTable(Collection[tuple[str, str]]):
         self.came.setdefault(kind, {})[name] = came
         self.changes[kind] += 1
 
-    def read(self, kinds: tuple[str, ...], reader: Callable[[], T]) -> T:
-        """Return the result of ``reader`` for records of these kinds; it is called again only after they change."""
+    def read(self, kinds: tuple[str, ...], reader: Callable[[T | None], T]) -> T:
+        """Return the result of ``reader`` for records of these kinds; it is called again only after they change.
+
+        ``reader`` gets its last result, from which it may take what has not changed; None at first.
+        """
         version = tuple(self.changes[kind] for kind in kinds)
         known = self._read.get(kinds)
         if known is None or known[0] != version:
-            known = self._read[kinds] = version, reader()
+            known = self._read[kinds] = version, reader(known[1] if known else None)
         found: T = known[1]
         return found
 

@@ -11,6 +11,8 @@ from itertools import count
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+
 from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.intake.binding_reports import BindingOutcomes
 from firmament.core.rules.gangs import lifecycle, members
@@ -161,7 +163,8 @@ def _early_shrink() -> Sequence[Any]:
 
 def _forgotten_residents() -> Sequence[Any]:
     """What tasks on machines use of quotas does not count."""
-    return [patch.object(compilation, "_list_residents", lambda *_: ())]
+    nobody = np.zeros(0, dtype=np.int64)
+    return [patch.object(compilation, "_list_residents", lambda *_: (nobody, nobody))]
 
 
 def _widened_quota() -> Sequence[Any]:

@@ -11,7 +11,8 @@ from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.results import QueueState, QuotaUse
-from firmament.core.rules.quotas.compilation import QUEUE, build_terms, read_stated_quotas
+from firmament.core.rules.quotas.compilation import build_terms
+from firmament.core.rules.quotas.stated_quotas import QUEUE, read_stated_quotas
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
 

@@ -119,12 +119,23 @@ class StatedFlavor:
     """Hard taints that tasks must tolerate, except those that the flavor itself tolerates for its tasks."""
 
 
-def read_quotas(payloads: Mapping[str, bytes]) -> dict[str, StatedQuota]:
+def read_quotas(
+    payloads: Mapping[str, bytes], known: dict[str, tuple[bytes, StatedQuota]] | None = None
+) -> dict[str, StatedQuota]:
     """Return the quotas by name, in order of their names.
 
     A quota has a fault if its chain of parents does not lead to a root.
+
+    ``known``: by name, the payload and what it says by itself, as earlier calls have left it. The function takes from
+    it the quotas whose payloads are the same, and updates it.
     """
-    quotas = {name: _read_quota(name, payloads[name]) for name in sorted(payloads)}
+    known = {} if known is None else known
+    for name in known.keys() - payloads.keys():
+        del known[name]
+    for name, payload in payloads.items():
+        if name not in known or known[name][0] != payload:
+            known[name] = payload, _read_quota(name, payload)
+    quotas = {name: known[name][1] for name in sorted(known)}
     return {name: _check_path(quota, quotas) for name, quota in quotas.items()}
 
 

@@ -8,7 +8,8 @@ from cost_models.interface import Int64, JointRows
 from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.model import TaskClass
 from firmament.core.rules.framework.limit_rule import LimitRule, RoundDemand
-from firmament.core.rules.quotas.compilation import QUEUE, compile_quotas, read_stated_quotas
+from firmament.core.rules.quotas.compilation import compile_quotas
+from firmament.core.rules.quotas.stated_quotas import QUEUE, read_stated_quotas
 from firmament.core.state.cluster import Cluster
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from firmament.core.record_kinds import QUOTA_RECORD
-from firmament.core.rules.quotas.compilation import read_stated_quotas
+from firmament.core.rules.quotas.stated_quotas import read_stated_quotas
 from firmament.core.state.cluster import Cluster
 
 

@@ -93,8 +93,8 @@ def test_a_fault_goes_with_its_record():
 def test_a_reader_is_called_again_only_after_changes():
     records, calls = RecordTable(10, frozenset()), []
 
-    def read() -> int:
-        calls.append(1)
+    def read(before: int | None) -> int:
+        calls.append(before)
         return len(calls)
 
     assert [records.read(("a", "b"), read) for _ in range(2)] == [1, 1]
@@ -104,6 +104,7 @@ def test_a_reader_is_called_again_only_after_changes():
     assert records.read(("a", "b"), read) == 2
     assert records.read(("a",), read) == 3
     assert records.read(("a", "b"), read) == 2
+    assert calls == [None, 1, None]  # it gets its last result of these kinds
 
 
 # --- of a cluster ----------------------------------------------------------------------------------------------------

@@ -14,12 +14,10 @@ from firmament.core.events import ClassDefined, Event, RecordRemoved, TasksBound
 from firmament.core.model import Taint, TaskClass, Toleration
 from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.rules.quotas.compilation import (
-    StatedQuotas,
     build_terms,
     compile_quotas,
     needs_one_flavor,
     number_draws,
-    read_stated_quotas,
 )
 from firmament.core.rules.quotas.records import (
     STRATEGIES,
@@ -28,6 +26,7 @@ from firmament.core.rules.quotas.records import (
     StatedFlavor,
     StatedQuota,
 )
+from firmament.core.rules.quotas.stated_quotas import StatedQuotas, read_stated_quotas
 from firmament.core.state.cluster import Cluster
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import machine, scheduler, task_class
