@@ -219,7 +219,12 @@ def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments,
         quotas.book(problem.shape[less.cls], less.machine, less.count)
         queue, queue_of_less = (quotas.terms.find_nodes(problem.shape[cls]) for cls in (asked, less.cls))
         same = (queue >= 0) & np.isin(queue, queue_of_less)
-        if any(without.takes(cls).any() for cls in asked[~same].tolist()):
+        others = asked[~same]
+        draw = quotas.terms.draw[problem.shape[others]]
+        others = others[
+            (draw < 0) | quotas.find_open()[draw]
+        ]  # there may be thousands of queues with nothing left
+        if any(without.takes(cls).any() for cls in others.tolist()):
             return True
         for node in np.unique(queue[same]).tolist():
             own = less.select(queue_of_less == node)

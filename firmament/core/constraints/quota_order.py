@@ -98,6 +98,8 @@ class QuotaOrder:
         self._room = room
         self._shares = QuotaShares(room.terms)
         self._height = room.terms.tree.heights
+        of_height = [QuotaStanding(height) for height in range(int(self._height.max(initial=0)) + 1)]
+        self._alone = [of_height[height] for height in self._height.tolist()]
 
     def go_on(self, room: RemainingQuota) -> QuotaOrder:
         """Return an order for the quotas ``room``: this order, updated, if the tree of quotas is the same.
@@ -148,16 +150,18 @@ class QuotaOrder:
         amounts = self._room.list_plain_amounts(draw, kind)
         if amounts is None:
             return None
+        if all(use.get_own_left(wanted.node, column) >= amount * count for column, amount in amounts):
+            return self._alone[wanted.node]
         passed = {column: amount * count for column, amount in amounts}
         path = use.list_path(wanted.node)
         for each in path[:-1]:
             if all(use.get_own_left(each, column) >= amount for column, amount in passed.items()):
-                return QuotaStanding(int(self._height[each]))
+                return self._alone[each]
             passed = {
                 column: use.find_passed(each, int(terms.tree.parent[each]), column, amount)
                 for column, amount in passed.items()
             }
-        return QuotaStanding(int(self._height[path[-1]]))
+        return self._alone[path[-1]]
 
     def _stand(self, node: int, columns: Sequence[int]) -> QuotaStanding:
         """Return the standing of a task that has taken ``columns`` of a quota."""

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.interface import Bool, Int64
+from firmament.core.constraints.draw_entries import DrawEntries
 from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
 from firmament.core.constraints.quota_tree import TreeUse
 from firmament.core.reasons import AnyReason, by_limit
@@ -51,6 +52,8 @@ class RemainingQuota:
     """
     known_amounts: dict[tuple[int, int], PlainAmounts | None] = field(init=False)
     """Cached results of `list_plain_amounts`, by draw and kind; copies share them."""
+    known_entries: list[DrawEntries] = field(init=False)
+    """The amounts of all draws as arrays, once they are computed; copies share them."""
 
     def __post_init__(self) -> None:
         self.use = TreeUse(self.terms.tree, self.terms.own)
@@ -58,6 +61,7 @@ class RemainingQuota:
         self.most = {}
         self.known_units = {}
         self.known_amounts = {}
+        self.known_entries = []
 
     def copy(self, terms: QuotaTerms | None = None) -> RemainingQuota:
         """Return an independent copy; ``terms``: the same quotas, with other shapes or machines."""
@@ -95,7 +99,7 @@ class RemainingQuota:
         amounts = None if node < 0 else self.list_plain_amounts(draw, kind)
         if amounts is None:
             return int(self.units_by_kind(draw)[kind])
-        units = self.most.get(draw, ENDLESS)
+        units = self.most.get(draw, ENDLESS) if self.most else ENDLESS
         for column, amount in amounts:
             units = min(units, self.use.get_left(node, column) // amount)
         return max(0, units)
@@ -220,15 +224,18 @@ class RemainingQuota:
 
         Return None if some task is not admitted, or has not exactly one flavor to choose from in a group.
         """
-        found = []
-        for draw, kind, count in gathered:
-            plain = self.list_plain_amounts(draw, kind)
-            if plain is None:
-                return None
-            node = self.terms.draws[draw].node
-            found += [(node, column, amount * count) for column, amount in plain]
-        nodes, places, amounts = np.array(found, dtype=np.int64).reshape(-1, 3).T
-        return nodes, places, amounts
+        draws, kinds, counts = np.array(gathered, dtype=np.int64).T
+        return self.list_entries().list_amounts(draws, self.terms.covers[kinds], counts)
+
+    def list_entries(self) -> DrawEntries:
+        """Return the amounts of all draws as arrays; copies share them."""
+        if not self.known_entries:
+            self.known_entries.append(DrawEntries.of(self.terms.draws))
+        return self.known_entries[0]
+
+    def find_open(self) -> Bool:
+        """Return the draws of which quotas have enough for one more task, on whichever machine: bool[D]."""
+        return self.list_entries().find_open(self.use.compute_available())
 
     def _gather(self, shapes: Int64, machines: Int64, counts: Int64) -> list[tuple[int, int, int]]:
         """Return (draw, kind, number of tasks), for each combination of draw and kind once."""

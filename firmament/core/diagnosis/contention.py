@@ -118,16 +118,15 @@ class Contention:
         return self._placed.count_per_machine(self._snapshot.problem.machines)
 
     @cached_property
-    def _by_machine(self) -> Int64:
-        return np.argsort(self._placed.machine, kind="stable")
+    def _by_machine(self) -> Assignments:
+        """The placements of the round, in order of their machines."""
+        return self._placed.select(np.argsort(self._placed.machine, kind="stable"))
 
     def _count_arrivals(self, machine: int) -> dict[int, int]:
         """Return how many tasks of each class the round has put on a machine, the least important first."""
-        ordered = self._placed.machine[self._by_machine]
-        begin, end = np.searchsorted(ordered, [machine, machine + 1])
-        part = self._placed.select(self._by_machine[begin:end])
+        begin, end = np.searchsorted(self._by_machine.machine, [machine, machine + 1]).tolist()
         found: dict[int, int] = {}
-        for cls, _, count in part.entries():
+        for cls, _, count in self._by_machine.select(np.arange(begin, end)).entries():
             found[cls] = found.get(cls, 0) + count
         return dict(sorted(found.items(), key=lambda each: (self._importance(each[0]), each[0])))
 

@@ -36,7 +36,8 @@ class _Cell:
     ``room``: how many more tasks of the class fit on these machines.
     """
 
-    kinds: Int64
+    kind: int
+    """One of the kinds; quotas treat all of them alike."""
     machines: Bool
     room: int
     dealt: int = 0
@@ -70,8 +71,10 @@ def deal_quotas(residual: Residual) -> list[ClassPart]:
     quotas = residual.quotas
     assert quotas is not None
     parts, claims = [], []
+    draw_of = quotas.terms.draw[residual.problem.shape].tolist()
+    waiting = residual.remaining.sum(axis=1).tolist()
     for cls in residual.by_importance():
-        draw, left = int(quotas.terms.draw[residual.problem.shape[cls]]), int(residual.remaining[cls].sum())
+        draw, left = draw_of[cls], waiting[cls]
         if draw < 0:
             parts.append(ClassPart(cls, left))
         elif not quotas.terms.draws[draw].refused:
@@ -102,6 +105,8 @@ class _Dealing:
         self._followers: dict[int, list[int]] = {}
         self._waiting: list[tuple[QuotaStanding | int, int]] = []
         self._by_shares = bool(plan.terms.fair.any())
+        self._open = plan.find_open().tolist()
+        self._has_dealt = False
         self._rooms: dict[tuple[bytes, bytes], _Room] = {}
         self._covers: dict[tuple[int, ...], list[tuple[Int64, Bool]]] = {}
 
@@ -120,7 +125,7 @@ class _Dealing:
             if found is None:
                 self._pass_over(claim)
                 continue
-            now = self._find_standing(claim, found)
+            now = self._find_standing(claim, found[0])
             turn = self._find_turn(now), place
             if place not in looked_at and self._waiting and self._waiting[0] < turn:
                 # quota was given to other classes since, so one of them may be ahead by now
@@ -128,7 +133,7 @@ class _Dealing:
                 heapq.heappush(self._waiting, turn)
                 continue
             looked_at.clear()
-            self._deal(claim, found, now)
+            self._deal(claim, *found, now)
             if claim.left:
                 heapq.heappush(self._waiting, turn)
             else:
@@ -153,7 +158,7 @@ class _Dealing:
                 claim.cells = self._list_cells(claim)
                 found = self._find_cell(claim)
                 if found is not None:
-                    turn = self._find_turn(self._find_standing(claim, found))
+                    turn = self._find_turn(self._find_standing(claim, found[0]))
                     heapq.heappush(self._waiting, (turn, place))
                     return
             if self._plan.terms.strict[node]:
@@ -161,8 +166,10 @@ class _Dealing:
 
     def _has_quota(self, number: int) -> bool:
         """Return whether each group of resources of a draw has a flavor with enough quota left for one task."""
+        if not self._open[number]:
+            return False  # what had nothing left at first has nothing later
         draw = self._plan.terms.draws[number]
-        return draw.node >= 0 and all(
+        return not self._has_dealt or all(
             any(self._plan.units_in(draw, group, place) for place in range(len(group.flavors)))
             for group in draw.groups
         )
@@ -185,7 +192,7 @@ class _Dealing:
             if places is None:
                 places = room.places[key] = int(np.minimum(room.tasks[machines], claim.left).sum())
             if places:
-                cells.append(_Cell(kinds, machines, places))
+                cells.append(_Cell(int(kinds[0]), machines, places))
         return cells
 
     def _part_machines(self, flavors: tuple[int, ...]) -> list[tuple[Int64, Bool]]:
@@ -210,23 +217,27 @@ class _Dealing:
             self._rooms[key] = room
         return room
 
-    def _find_cell(self, claim: _Claim) -> _Cell | None:
-        """Return the cell for the next task: the first that has quota and where the task fits, or None."""
+    def _find_cell(self, claim: _Claim) -> tuple[_Cell, int] | None:
+        """Return the cell for the next task: the first that has quota and where the task fits; None if there is none.
+
+        The number says how many tasks there is quota for.
+        """
         found = (
-            each
+            (each, units)
             for each in claim.cells
-            if each.room > 0 and self._plan.units_of_kind(claim.draw, int(each.kinds[0])) > 0
+            if each.room > 0 and (units := self._plan.units_of_kind(claim.draw, each.kind)) > 0
         )
         if self._plan.terms.is_sparing(self._plan.terms.draws[claim.draw].node):
-            return min(found, key=lambda each: self._find_standing(claim, each).borrows, default=None)
+            return min(found, key=lambda each: self._find_standing(claim, each[0]).borrows, default=None)
         return next(found, None)
 
     def _find_standing(self, claim: _Claim, cell: _Cell) -> QuotaStanding:
-        return self._order.find_standing([(claim.draw, int(cell.kinds[0]), 1)])
+        return self._order.find_standing([(claim.draw, cell.kind, 1)])
 
-    def _deal(self, claim: _Claim, cell: _Cell, standing: QuotaStanding) -> None:
-        kind = int(cell.kinds[0])
-        count = min(claim.left, cell.room, self._plan.units_of_kind(claim.draw, kind))
+    def _deal(self, claim: _Claim, cell: _Cell, units: int, standing: QuotaStanding) -> None:
+        """Give quota for some tasks in a cell; there is quota for ``units`` tasks."""
+        self._has_dealt = True
+        kind, count = cell.kind, min(claim.left, cell.room, units)
         node = self._plan.terms.draws[claim.draw].node
         if not standing.borrows:
             count = self._count_own(claim, kind, count)
