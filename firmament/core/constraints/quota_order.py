@@ -138,6 +138,10 @@ class QuotaOrder:
         room.booked, room.most, room.known_units = booked, most, known
         return standing
 
+    def find_standing_of_one(self, draw: int, kind: int) -> QuotaStanding:
+        """Return the standing of one task of a draw after it has taken quota, on a machine of a kind."""
+        return self._stand_alone(draw, kind, 1) or self.find_standing([(draw, kind, 1)])
+
     def _stand_alone(self, draw: int, kind: int, count: int) -> QuotaStanding | None:
         """Return the standing of tasks of one draw.
 

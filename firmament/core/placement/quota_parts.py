@@ -59,6 +59,7 @@ class _Claim:
 
     cls: int
     draw: int
+    node: int
     left: int
     cells: list[_Cell] = field(default_factory=list)
 
@@ -78,13 +79,13 @@ def deal_quotas(residual: Residual) -> list[ClassPart]:
         if draw < 0:
             parts.append(ClassPart(cls, left))
         elif not quotas.terms.draws[draw].refused:
-            claims.append(_Claim(cls, draw, left))
+            claims.append(_Claim(cls, draw, quotas.terms.draws[draw].node, left))
     quotas.restrict_draws({})
     dealing = _Dealing(residual, quotas.copy(), claims)
     dealing.run()
     most: dict[int, int] = {}
     for claim in claims:
-        if quotas.terms.strict[quotas.terms.draws[claim.draw].node]:
+        if quotas.terms.strict[claim.node]:
             most[claim.draw] = most.get(claim.draw, 0) + sum(cell.dealt for cell in claim.cells)
         for cell in claim.cells:
             if cell.dealt:
@@ -112,9 +113,8 @@ class _Dealing:
 
     def run(self) -> None:
         """Give quota to the class that comes next in order, until no class gets more."""
-        draws = self._plan.terms.draws
         for place in reversed(range(len(self._claims))):
-            self._followers.setdefault(draws[self._claims[place].draw].node, []).append(place)
+            self._followers.setdefault(self._claims[place].node, []).append(place)
         for node in self._followers:
             self._enter_next(node)
         looked_at: set[int] = set()
@@ -137,13 +137,12 @@ class _Dealing:
             if claim.left:
                 heapq.heappush(self._waiting, turn)
             else:
-                self._enter_next(draws[claim.draw].node)
+                self._enter_next(claim.node)
 
     def _pass_over(self, claim: _Claim) -> None:
         """Let the next class of a queue compete after one that gets nothing more, unless the queue is strict."""
-        node = self._plan.terms.draws[claim.draw].node
-        if not self._plan.terms.strict[node]:
-            self._enter_next(node)
+        if not self._plan.terms.strict[claim.node]:
+            self._enter_next(claim.node)
 
     def _enter_next(self, node: int) -> None:
         """Let the first class of a queue that can get quota compete for it.
@@ -227,23 +226,22 @@ class _Dealing:
             for each in claim.cells
             if each.room > 0 and (units := self._plan.units_of_kind(claim.draw, each.kind)) > 0
         )
-        if self._plan.terms.is_sparing(self._plan.terms.draws[claim.draw].node):
+        if self._plan.terms.is_sparing(claim.node):
             return min(found, key=lambda each: self._find_standing(claim, each[0]).borrows, default=None)
         return next(found, None)
 
     def _find_standing(self, claim: _Claim, cell: _Cell) -> QuotaStanding:
-        return self._order.find_standing([(claim.draw, cell.kind, 1)])
+        return self._order.find_standing_of_one(claim.draw, cell.kind)
 
     def _deal(self, claim: _Claim, cell: _Cell, units: int, standing: QuotaStanding) -> None:
         """Give quota for some tasks in a cell; there is quota for ``units`` tasks."""
         self._has_dealt = True
         kind, count = cell.kind, min(claim.left, cell.room, units)
-        node = self._plan.terms.draws[claim.draw].node
         if not standing.borrows:
             count = self._count_own(claim, kind, count)
         elif standing.shares:
             count = 1 if self._single else max(1, count // 8)
-        if standing.borrows and self._plan.terms.is_sparing(node):
+        if standing.borrows and self._plan.terms.is_sparing(claim.node):
             count = self._count_within(claim, kind, count, standing.borrows)
         self._plan.draw_on(claim.draw, kind, count)
         cell.dealt += count
@@ -254,8 +252,7 @@ class _Dealing:
         """Return how many tasks fit without borrowing; the result is at least one and at most ``most``."""
         amounts = self._plan.list_plain_amounts(claim.draw, kind)
         if amounts is not None:
-            node, use = self._plan.terms.draws[claim.draw].node, self._plan.use
-            left = (use.get_own_left(node, column) // amount for column, amount in amounts)
+            left = (self._plan.use.get_own_left(claim.node, column) // amount for column, amount in amounts)
             return max(1, min([most, *left]))
         return self._count_within(claim, kind, most, 0)
 

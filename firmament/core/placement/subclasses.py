@@ -165,12 +165,13 @@ class _Masks:
 
 def _oldest(left: Int64, count: int) -> Int64:
     """Return how many of ``count`` tasks come from each bucket of ``left``, longest waiting first."""
-    if len(left) == 1:  # the usual cases come first, as there may be tens of thousands of classes
-        return np.array([count], dtype=np.int64)
-    if count == left.sum():
-        return left.copy()
-    before = np.cumsum(left) - left
-    return np.clip(count - before, 0, left)
+    taken = []
+    for (
+        tasks
+    ) in left.tolist():  # few buckets, and there may be tens of thousands of classes: faster than arrays
+        taken.append(min(tasks, count))
+        count -= taken[-1]
+    return np.array(taken, dtype=np.int64)
 
 
 class _ShapeRows:

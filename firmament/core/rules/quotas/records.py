@@ -230,6 +230,8 @@ def _build_quota(name: str, parent: str, document: Mapping[str, Any]) -> StatedQ
 
 
 def _read_preemption(document: Mapping[str, Any]) -> QuotaPreemption:
+    if not document:
+        return QuotaPreemption()
     borrow = _read_object(document.get("borrow") or {})
     threshold = borrow.get("threshold")
     if threshold is not None:
@@ -287,7 +289,9 @@ def _read_texts(value: Any) -> dict[str, str]:
 
 
 def _read_choice(document: Mapping[str, Any], key: str, choices: tuple[str, ...]) -> str:
-    value = document.get(key, choices[0])
+    if key not in document:
+        return choices[0]
+    value = document[key]
     if value not in choices:
         raise _MalformedError(f"{key} is none of {', '.join(choices)}")
     return str(value)
@@ -295,8 +299,10 @@ def _read_choice(document: Mapping[str, Any], key: str, choices: tuple[str, ...]
 
 def _read_amounts(document: Mapping[str, Any], key: str) -> Amounts:
     """Return the amounts under a key by (flavor, resource), each at most `MAX_QUANTITY`."""
-    found = {}
-    for flavor, resources in _read_object(document.get(key) or {}).items():
+    found: dict[tuple[str, str], int] = {}
+    if not document.get(key):
+        return found
+    for flavor, resources in _read_object(document[key]).items():
         for resource, amount in _read_object(resources).items():
             if isinstance(amount, bool) or not isinstance(amount, int) or amount < 0:
                 raise _MalformedError(f"{key}.{flavor}.{resource} is no whole number of 0 or more")
