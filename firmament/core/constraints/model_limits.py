@@ -9,6 +9,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Int64, JointRows, Ledger, ReasonedLedger
 from cost_models.task_constraints import TaskConstraint
+from firmament.core.constraints.quota_refusals import list_quota_refusals
 from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.reasons import AnyReason, by_limit, by_task
@@ -123,7 +124,7 @@ class ModelLimits:
             open_to = np.ones(len(joint.rows.row_of), dtype=np.bool_)
             joint.close_full(open_to, shape)
             found.append((by_limit(joint.rows.reason), ~(open_to if at is None else open_to[at])))
-        for reason, refused in () if self._quotas is None else self._quotas.refusals(shape):
+        for reason, refused in () if self._quotas is None else list_quota_refusals(self._quotas, shape):
             found.append((reason, refused if at is None else refused[at]))
         for ledger in self._ledgers:
             refused = ledger.count_room(shape) <= 0

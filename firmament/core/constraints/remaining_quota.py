@@ -17,7 +17,6 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.draw_entries import DrawEntries
 from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
 from firmament.core.constraints.quota_tree import TreeUse
-from firmament.core.reasons import AnyReason, by_limit
 
 ENDLESS = 2**40
 """A number of tasks that stands for "not limited by a quota"."""
@@ -355,53 +354,3 @@ class RemainingQuota:
         if self.has_room_for(shapes, machines, np.ones_like(shapes)):
             return np.zeros(len(shapes), dtype=np.bool_)
         return np.asarray(self.terms.draw[shapes] >= 0)
-
-    # --- reasons for refusals ------------------------------------------------------------------------------------
-
-    def refusals(self, shape: int) -> list[tuple[AnyReason, Bool]]:
-        """Return reasons, each with the machines on which quotas allow no further task of a shape."""
-        number = int(self.terms.draw[shape])
-        if number < 0:
-            return []
-        draw = self.terms.draws[number]
-        if draw.refused:
-            return [(by_limit(draw.refused), np.ones(len(self.terms.kind), dtype=np.bool_))]
-        of_kinds: dict[str, list[int]] = {}
-        for kind in np.flatnonzero(self.units_by_kind(number) <= 0).tolist():
-            of_kinds.setdefault(self._explain(draw, kind), []).append(kind)
-        return [(by_limit(why), np.isin(self.terms.kind, kinds)) for why, kinds in of_kinds.items()]
-
-    def _explain(self, draw: Draw, kind: int) -> str:
-        """Return why quotas allow no further task of a draw on a kind of machines: the first lack found."""
-        queue = self.terms.names[draw.node]
-        for group in draw.groups:
-            open_to = [place for place, flavor in enumerate(group.flavors) if self.terms.covers[kind, flavor]]
-            if not open_to:
-                return f"quota: node(s) of no flavor of {queue}"
-            if any(self.units_in(draw, group, place) > 0 for place in open_to):
-                continue
-            place = open_to[0]
-            for column, amount in zip(group.columns[place], group.amounts, strict=True):
-                if self.use.get_left(draw.node, column) < amount:
-                    return self._explain_lack(draw.node, column, amount)
-        return f"quota: {queue} has nothing left"
-
-    def _explain_lack(self, node: int, column: int, amount: int) -> str:
-        """Return a reason that names the quota on the path to the root that has too little left."""
-        terms, use = self.terms, self.use
-        flavor, resource = terms.columns[column]
-        lacks = f"quota: {terms.names[node]} has not enough {resource} left of flavor {flavor}"
-        for each in use.list_path(node):
-            if terms.tree.limit.item(each, column) - use.total.item(each, column) < amount:
-                return f"{lacks} (limit of {terms.names[each]})"
-        root = use.list_path(node)[-1]
-        if root == node:
-            return lacks
-        passed = amount
-        for each in use.list_path(node)[:-1]:
-            local, used = terms.tree.local.item(each, column), use.used.item(each, column)
-            passed -= min(passed, max(local - used, 0))
-            beyond = terms.tree.subtree.item(each, column) - max(used, local)
-            if beyond + terms.tree.borrowing.item(each, column) < passed:
-                return f"{lacks} (most that {terms.names[each]} may borrow)"
-        return f"{lacks} (nor has {terms.names[root]})"

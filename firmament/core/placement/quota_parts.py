@@ -221,14 +221,17 @@ class _Dealing:
 
         The number says how many tasks there is quota for.
         """
-        found = (
-            (each, units)
-            for each in claim.cells
-            if each.room > 0 and (units := self._plan.units_of_kind(claim.draw, each.kind)) > 0
-        )
-        if self._plan.terms.is_sparing(claim.node):
-            return min(found, key=lambda each: self._find_standing(claim, each[0]).borrows, default=None)
-        return next(found, None)
+        sparing = self._plan.terms.is_sparing(claim.node)
+        found: list[tuple[_Cell, int]] = []
+        for cell in claim.cells:
+            units = self._plan.units_of_kind(claim.draw, cell.kind) if cell.room > 0 else 0
+            if units > 0:
+                found.append((cell, units))
+                if not sparing:
+                    break
+        if len(found) > 1:
+            return min(found, key=lambda each: self._find_standing(claim, each[0]).borrows)
+        return found[0] if found else None
 
     def _find_standing(self, claim: _Claim, cell: _Cell) -> QuotaStanding:
         return self._order.find_standing_of_one(claim.draw, cell.kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.figures import read_figures
 
 FIGURES = {
-    "firmament.core.rules.quotas.compilation:MOST_DRAWS": 100_000,
+    "firmament.core.rules.quotas.stated_quotas:MOST_DRAWS": 100_000,
     "firmament.core.rules.quotas.compilation:build_terms.without": -1,
     "firmament.core.rules.quotas.compilation:compile_quotas.without": -1,
     "firmament.core.rules.quotas.records:MOST_DEEP": 32,

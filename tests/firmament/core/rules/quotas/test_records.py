@@ -10,10 +10,13 @@ import pytest
 
 from firmament.core.events import RecordUpserted
 from firmament.core.record_kinds import QUOTA_RECORD
-from firmament.core.rules.quotas.records import read_flavors, read_quotas
+from firmament.core.rules.quotas.records import StatedQuota, read_flavors, read_quotas
 from tests.firmament.core.rules.quotas.quota_scene import flavor, quota
 from tests.support.core import machine, messages, placed, scheduler, task_class, tasks
 from tests.support.effort import examples
+
+CHAIN = {"d": "c", "c": "b", "b": "a", "a": ""}
+"""Quotas, each below another one."""
 
 ODD: tuple[dict[str, Any], ...] = (
     {"flavors": None},
@@ -97,3 +100,19 @@ def test_whatever_a_payload_holds_is_read():
         read_flavors({"f": json.dumps(flavors).encode()})
     assert read_quotas({"q": b"["})["q"].fault
     assert read_flavors({"f": b"\xff"}) == {}
+
+
+def test_only_quotas_whose_payloads_have_changed_are_read_again():
+    payloads = {name: json.dumps({"weight": 2, "parent": parent}).encode() for name, parent in CHAIN.items()}
+    known: dict[str, tuple[bytes, StatedQuota]] = {}
+    first = read_quotas(payloads, known)
+    del payloads["c"]
+    payloads["b"] = b"{}"
+    second = read_quotas(payloads, known)
+    assert second["a"] is first["a"]
+    assert (second["b"].weight, second["b"].parent) == (1.0, "")
+    assert [*second] == ["a", "b", "d"]
+    assert second == read_quotas(payloads)
+    assert second["d"].fault == "c, above d, does not exist"
+    payloads["c"] = b"{}"
+    assert read_quotas(payloads, known)["d"].fault == ""
