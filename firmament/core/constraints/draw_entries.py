@@ -41,7 +41,7 @@ class DrawEntries:
     """int64[G], the draw of each group."""
 
     @classmethod
-    def of(cls, draws: Sequence[Draw]) -> DrawEntries:
+    def build(cls, draws: Sequence[Draw]) -> DrawEntries:
         """Return the entries of ``draws``."""
         entries: list[tuple[int, int, int, int, int]] = []
         admitted, single, first = [], [], [0]
