@@ -41,7 +41,7 @@ class DrawEntries:
     """int64[G], the draw of each group."""
 
     @classmethod
-    def build(cls, draws: Sequence[Draw]) -> DrawEntries:
+    def from_draws(cls, draws: Sequence[Draw]) -> DrawEntries:
         """Return the entries of ``draws``."""
         entries: list[tuple[int, int, int, int, int]] = []
         admitted, single, first = [], [], [0]

@@ -229,7 +229,7 @@ class RemainingQuota:
     def list_entries(self) -> DrawEntries:
         """Return the amounts of all draws as arrays; copies share them."""
         if not self.known_entries:
-            self.known_entries.append(DrawEntries.build(self.terms.draws))
+            self.known_entries.append(DrawEntries.from_draws(self.terms.draws))
         return self.known_entries[0]
 
     def find_open(self) -> Bool:

@@ -57,7 +57,7 @@ def test_a_draw_is_open_if_each_group_has_a_flavor_with_enough_of_everything(
         )
         for draw in known
     ]
-    assert DrawEntries.build(known).find_open(np.array(left)).tolist() == expected
+    assert DrawEntries.from_draws(known).find_open(np.array(left)).tolist() == expected
 
 
 @given(draws, st.data())
@@ -81,5 +81,5 @@ def test_amounts_are_listed_in_order_if_each_group_has_one_flavor_that_covers_th
                 for column, amount in zip(group.columns[0], group.amounts, strict=True)
             ]
     numbers, counts = np.array(taken).T
-    found = DrawEntries.build(known).list_amounts(numbers, np.array(covered), counts)
+    found = DrawEntries.from_draws(known).list_amounts(numbers, np.array(covered), counts)
     assert (None if found is None else list(zip(*(each.tolist() for each in found), strict=True))) == expected
