@@ -14,8 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.draw_entries import DrawEntries
-from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
+from firmament.core.constraints.quota_terms import Draw, DrawEntries, DrawGroup, QuotaTerms
 from firmament.core.constraints.quota_tree import TreeUse
 
 ENDLESS = 2**40

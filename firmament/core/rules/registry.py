@@ -39,7 +39,6 @@ from firmament.core.rules.pairs import judge_pairs
 from firmament.core.rules.pod_affinity import PodAffinity, name_topology_constraint
 from firmament.core.rules.quotas import compilation as quotas
 from firmament.core.rules.quotas.rule import Quotas
-from firmament.core.rules.quotas.stated_quotas import QUEUE
 from firmament.core.rules.taint_toleration import TaintToleration
 from firmament.core.rules.topology_spread import TopologySpread
 from firmament.core.rules.tree_groups.compilation import list_ruled_members
@@ -269,7 +268,7 @@ def find_quotas(cluster: Cluster, demand: RoundDemand) -> QuotaTerms | None:
 
 def list_drawing(cluster: Cluster) -> list[int]:
     """Return the rows of the classes whose tasks use quotas, ascending."""
-    return cluster.classes.list_stating(QUEUE)
+    return cluster.classes.list_stating(Quotas.for_tasks_with)
 
 
 def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) -> Int64:

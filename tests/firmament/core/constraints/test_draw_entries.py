@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.constraints.draw_entries import DrawEntries
-from firmament.core.constraints.quota_terms import Draw, DrawGroup
+from firmament.core.constraints.quota_terms import Draw, DrawEntries, DrawGroup
 
 NODES, FLAVORS, RESOURCES = 3, 3, 2
 
