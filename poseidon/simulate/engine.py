@@ -117,21 +117,26 @@ class Simulation:
         until: float | None = None,
         *,
         note: Callable[[float], object] = lambda _: None,
+        again: Callable[[], bool] = lambda: False,
         stop: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Run until ``until`` or until the simulation ends, if that is earlier; return whether it has ended.
 
-        After each round, ``note`` gets the time; if ``stop`` returns True, the run ends early.
+        After each round, ``note`` gets the time. If ``stop`` then returns True, the run ends early; if ``again`` does,
+        another round follows at the same time.
         """
         end = self.horizon if until is None else min(until, self.horizon)
         while (moment := self._find_next_round()) is not None and moment <= end:
             self.record.sample_until(moment, self.tasks, self.machines)
             self.clock.now = moment
-            self._happen()
-            self._decide()
-            note(moment)
-            if stop():
-                return False
+            once_more = True
+            while once_more:
+                self._happen()
+                self._decide()
+                note(moment)
+                if stop():
+                    return False
+                once_more = again()
         if end < self.horizon:
             return False
         self.record.sample_until(self.horizon, self.tasks, self.machines, last=True)

@@ -3,15 +3,14 @@
 For each continuation, arrivals and run times are drawn at random: arrivals resemble recent ones, run times those of
 the same family of tasks. The run time of a running task is drawn under the condition that the task has run for so
 long already. Nodes neither fail nor are added. The further a round is in the future, the longer the time between
-rounds. Reservations of machines for overtaken tasks last as long as they really do, so a reservation that would lapse
-before the next round closes no machine. A round far ahead offers large tasks all that became free since the round
-before, which helps them about as much. Tasks are not moved to make room for others of their round, because that would
-take most of the time.
+rounds (``sparse_rounds``). Reservations of machines for overtaken tasks last as long as they really do, so a
+reservation that would lapse before the next round closes no machine. A round far ahead offers large tasks all that
+became free since the round before, which helps them about as much. Tasks are not moved to make room for others of
+their round, because that would take most of the time.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +19,8 @@ from poseidon.simulate.checkpoint import from_bytes, to_bytes
 from poseidon.simulate.engine import Simulation
 from poseidon.simulate.past_arrivals import PastArrivals
 from poseidon.simulate.run_time_statistics import DrawnRuns, RunTimes
-from poseidon.simulate.tasks import TaskColumns, TaskProgress
+from poseidon.simulate.sparse_rounds import PlacedTasks, find_interval, thin_out
+from poseidon.simulate.tasks import TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Float64, Int64, Work
 
 DRAWS = 20
@@ -28,8 +28,6 @@ DRAWS = 20
 
 The real start lies between the earliest and the latest simulated start in 19 of 21 cases.
 """
-ROUNDS_PER_DOUBLING = 16
-"""The interval of rounds is at most the simulated time so far divided by this number."""
 MOST_WORK = 10_000_000
 """Limit on the effort for all futures.
 
@@ -116,15 +114,17 @@ def _simulate_future(
     future.wakes = now
     finest = future.round_every
     starts = np.full(len(waiting), np.inf)
-    over = tasks.state == TaskProgress.ENDED
+    of_rounds = np.random.default_rng(
+        int(random.integers(2**62))
+    )  # However many rounds there are, others draw the same.
+    placed = PlacedTasks(tasks, _number_units(run_times.together, coming.gang), of_rounds)
     spent = rounds = 0
 
     def note_progress(moment: float) -> None:
         """Note which tasks have begun, and lengthen the interval between rounds in proportion to the simulated time."""
-        nonlocal over, spent, rounds
-        ended = tasks.state == TaskProgress.ENDED
-        date_back(tasks, np.flatnonzero(ended & ~over), moment)
-        over = ended
+        nonlocal spent, rounds
+        interval = float(find_interval(moment - now, finest))
+        placed.take_round(moment, interval)
         begun = tasks.begun[waiting]
         starts[:] = np.where(np.isinf(starts) & (begun >= now), begun - now, starts)
         size = (
@@ -132,26 +132,24 @@ def _simulate_future(
         )
         spent += size * (future.record.rounds - rounds)
         rounds = future.record.rounds
-        doublings = math.log2(max((moment - now) / (ROUNDS_PER_DOUBLING * finest), 1.0))
-        future.round_every = finest * 2.0 ** math.floor(doublings)
+        future.round_every = interval
 
     future.scheduler.become_forecast()
-    future.run(note=note_progress, stop=lambda: spent > work or not np.isinf(starts).any())
+    future.run(
+        note=note_progress,
+        again=lambda: placed.some_ended,
+        stop=lambda: spent > work or not np.isinf(starts).any(),
+    )
     if not np.isinf(starts).any():
         return _Future(starts, np.inf)
     return _Future(starts, future.now - now if spent > work else until)
 
 
-def date_back(tasks: TaskColumns, ended: Int64, moment: float) -> None:
-    """Let tasks placed at ``moment`` have begun earlier: at the mean end of tasks that ended since the last round.
-
-    Rounds far ahead are hours apart. If freed machines stayed idle until the next round, the forecast would do less
-    work than the real cluster.
-    """
-    placed = np.flatnonzero((tasks.state == TaskProgress.RUNNING) & (tasks.begun == moment))
-    if len(placed) and len(ended):
-        freed = float(np.mean(tasks.begun[ended] + tasks.left[ended]))
-        tasks.begin_at(placed, np.clip(freed, tasks.work.arrival[placed], moment))
+def _number_units(together: Int64, gang: Int64) -> Int64:
+    """Return a number per task, equal for tasks that end together: first for known tasks, then for those to come."""
+    known = np.where(together == ALONE, -1 - np.arange(len(together)), together)
+    coming = np.where(gang == ALONE, np.arange(len(gang)), len(gang) + gang)
+    return np.concatenate([known, coming + len(together)])
 
 
 def _draw_coming(
@@ -163,8 +161,17 @@ def _draw_coming(
     alone = np.where(found.gang == ALONE, -1 - np.arange(len(found.gang)), found.gang)
     _, first, place = np.unique(alone, return_index=True, return_inverse=True)
     like = found.like[first]
-    lasting = runs.draw_runs(past.family[like], past.stated[like], random)[place]
-    coming = Work(work.templates, future.now + found.arrival, lasting, past.template[found.like], found.gang)
+    lasting = runs.draw_runs(past.family[like], past.stated[like], random)
+    interval = find_interval(found.arrival[first], future.round_every)
+    thinned, comes = thin_out(lasting, interval, random)
+    lasting, comes = thinned[place], comes[place]
+    coming = Work(
+        work.templates,
+        future.now + found.arrival[comes],
+        lasting[comes],
+        past.template[found.like[comes]],
+        found.gang[comes],
+    )
     return coming, found.until
 
 

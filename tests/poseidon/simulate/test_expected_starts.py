@@ -144,6 +144,26 @@ def test_more_important_pods_that_keep_coming_are_counted_on(tmp_path: Path) -> 
     assert "Expected as if pods went on coming as 6 did in the last 60m; best and worst are" in told
 
 
+def test_short_pods_leave_room_for_a_large_one_far_ahead_as_often_as_now(tmp_path: Path) -> None:
+    """Sixty pods an hour run for half a minute each, so that nothing else runs for more than half of the time."""
+    since = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    short = []
+    for minute in range(1, 60):
+        made = ended(f"s-{minute}", 30, cpu=1, metadata=stated(30))
+        made["metadata"]["creationTimestamp"] = f"2026-01-01T00:{minute:02}:00Z"
+        short.append(of_job(f"short-{minute}", made))
+    objects = [
+        node("n1"),
+        running("first", "2026-01-01T00:00:00Z", cpu=4, metadata=stated(40_000) | since),
+        pod("waits", cpu=4, metadata={"creationTimestamp": "2026-01-01T00:30:00Z"}),
+        *short,
+    ]
+    low, median = starts(tmp_path, objects)["shop/waits"][:2]
+    assert low is not None
+    assert median is not None
+    assert 36_400.0 <= low <= median < 46_000.0
+
+
 def test_what_runs_for_ever_is_not_waited_for(tmp_path: Path) -> None:
     objects = [node("n1"), running("service", "2026-01-01T00:00:00Z", cpu=4), pod("waits", cpu=1)]
     assert starts(tmp_path, objects) == {"shop/waits": (None, None, None)}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poseidon.simulate.forecast import date_back
 from poseidon.simulate.past_arrivals import MOST_TASKS, PastTask, gather_arrivals
 from poseidon.simulate.run_time_statistics import PastRuns, RunTimes
+from poseidon.simulate.sparse_rounds import PlacedTasks, thin_out
 from poseidon.simulate.tasks import TaskColumns
 from poseidon.simulate.workloads.columns import ALONE, Work
 from tests.support.effort import examples
@@ -253,11 +253,42 @@ def test_what_a_rare_round_places_counts_from_when_room_was_freed() -> None:
     template, alone = np.zeros(3, dtype=np.int64), np.full(3, ALONE)
     tasks = TaskColumns(Work((), np.array([0.0, 0.0, 70.0]), np.array([40.0, 100.0, 100.0]), template, alone))
     tasks.place(0, 0, 0.0)
+    placed = PlacedTasks(tasks, np.arange(3), np.random.default_rng(1))
     assert tasks.take_ended(80.0) == [0]
     tasks.place(1, 0, 80.0)
     tasks.place(2, 1, 80.0)
-    date_back(tasks, np.array([0]), 80.0)
+    placed.take_round(80.0, 60.0)
     assert tasks.begun.tolist() == tasks.first_begun.tolist() == [0.0, 40.0, 70.0], "not before it came"
-    assert [tasks.next_end(), tasks.take_ended(200.0), tasks.next_end()] == [140.0, [1, 2], None]
-    date_back(tasks, np.array([1]), 200.0)
-    assert tasks.begun.tolist() == [0.0, 40.0, 70.0], "nothing was placed"
+    assert not placed.some_ended
+
+
+def test_short_tasks_of_a_rare_round_end_at_once_or_hold_their_room_until_the_next() -> None:
+    """Each runs for a quarter of the interval; neighbours are a gang."""
+    count = 4000
+    template, gang = np.zeros(count, dtype=np.int64), np.arange(count) // 2
+    tasks = TaskColumns(Work((), np.zeros(count), np.full(count, 15.0), template, gang))
+    placed = PlacedTasks(tasks, gang, np.random.default_rng(1))
+    for task in range(count):
+        tasks.place(task, 0, 60.0)
+    placed.take_round(60.0, 60.0)
+    again = [placed.some_ended]
+    at_once = np.isin(np.arange(count), tasks.take_ended(60.0))
+    assert np.mean(at_once) == pytest.approx(0.75, abs=0.03)
+    assert (at_once[::2] == at_once[1::2]).all()
+    placed.take_round(60.0, 60.0)
+    again.append(placed.some_ended)
+    assert again == [True, False], "nothing new is placed, and what stays has been decided"
+    assert len(tasks.take_ended(120.0)) == count - at_once.sum()
+
+
+def test_tasks_shorter_than_the_interval_of_rounds_come_rarely_and_use_as_much_on_average() -> None:
+    random = np.random.default_rng(1)
+    lasting = np.repeat([6.0, 30.0, 60.0, 600.0], 20_000)
+    held, comes = thin_out(lasting, np.full(len(lasting), 60.0), random)
+    assert (
+        held.reshape(4, -1).min(axis=1).tolist()
+        == held.reshape(4, -1).max(axis=1).tolist()
+        == [60.0] * 3 + [600.0]
+    )
+    assert comes.reshape(4, -1).mean(axis=1) == pytest.approx([0.1, 0.5, 1.0, 1.0], abs=0.02)
+    assert (held * comes).sum() == pytest.approx(lasting.sum(), rel=0.01)
