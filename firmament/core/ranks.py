@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cost_models.interface import Int64
+from cost_models.interface import Bool, Int64
 
 SHORT = 2**16
 """Keys that span less than this are sorted by radix sort."""
@@ -150,3 +150,16 @@ class ColumnMarks:
         if not np.array_equal(self._marks[first[group], 1], self._marks[:, 1]):
             return None
         return group, first, size.astype(np.int64)
+
+
+def group_equal_rows(rows: Bool) -> tuple[Int64, Int64]:
+    """Return the first of each set of equal rows of ``rows`` (bool[N, F]), and the number of each row's set.
+
+    The sets are in the order of their rows, as if False were 0 and True 1: int64[D] and int64[N].
+    """
+    if rows.shape[1] < 63:  # quicker than comparing rows
+        codes = rows @ (1 << np.arange(rows.shape[1])[::-1])
+        _, first, of = np.unique(codes, return_index=True, return_inverse=True)
+    else:
+        _, first, of = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, of.reshape(-1).astype(np.int64)

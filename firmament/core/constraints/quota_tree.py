@@ -17,7 +17,6 @@ therefore fit together if afterwards nothing is negative at the quotas to which 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -178,7 +177,8 @@ class TreeUse:
 
     def copy(self) -> TreeUse:
         """Return an independent copy."""
-        twin = copy(self)
+        twin = object.__new__(TreeUse)  # searches for victims make many copies, and `copy.copy` is slow
+        twin.tree, twin._paths = self.tree, self._paths
         twin.own, twin.used, twin.total = self.own.copy(), self.used.copy(), self.total.copy()
         return twin
 

@@ -7,7 +7,6 @@ which quotas.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -63,10 +62,16 @@ class RemainingQuota:
 
     def copy(self, terms: QuotaTerms | None = None) -> RemainingQuota:
         """Return an independent copy; ``terms``: the same quotas, with other shapes or machines."""
-        twin = copy(self)
+        twin = object.__new__(
+            RemainingQuota
+        )  # searches for victims make many copies, and `copy.copy` is slow
         twin.terms = self.terms if terms is None else terms
         twin.use, twin.booked, twin.known_units = self.use.copy(), self.booked.copy(), self.known_units.copy()
-        twin.most = self.most.copy()
+        twin.most, twin.known_amounts, twin.known_entries = (
+            self.most.copy(),
+            self.known_amounts,
+            self.known_entries,
+        )
         return twin
 
     def as_terms(self) -> QuotaTerms:

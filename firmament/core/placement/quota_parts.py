@@ -21,6 +21,7 @@ from firmament.core.constraints.quota_order import QuotaOrder, QuotaStanding
 from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.flow.residual import Residual
 from firmament.core.placement.subclasses import ClassPart
+from firmament.core.ranks import group_equal_rows
 
 MOST_SINGLE = 2_000
 """Up to this number of tasks, borrowing tasks get quota one by one.
@@ -198,8 +199,8 @@ class _Dealing:
         """Return kinds of machines, and the machines, that equal subsets of ``flavors`` cover; first flavors first."""
         terms = self._plan.terms
         present = np.flatnonzero(np.bincount(terms.kind, minlength=len(terms.covers)))
-        covers, cell_of = np.unique(~terms.covers[present][:, list(flavors)], axis=0, return_inverse=True)
-        parts = [present[cell_of.reshape(-1) == number] for number in range(len(covers))]
+        first, cell_of = group_equal_rows(~terms.covers[present][:, list(flavors)])
+        parts = [present[cell_of == number] for number in range(len(first))]
         return [(kinds, np.isin(terms.kind, kinds)) for kinds in parts]
 
     def _count_room(self, cls: int) -> _Room:

@@ -24,6 +24,7 @@ from firmament.core.ranks import (
     count_distinct,
     count_up,
     find_runs,
+    group_equal_rows,
     group_rows,
     order_by,
     order_of,
@@ -230,6 +231,26 @@ def test_requests_by_shape():
     requests.forget()
     assert requests.get(0)[0].tolist() == [0, 9, 0, 0, 0]
     assert requests.rows([0])[1].tolist() == [[0, 0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("columns", [1, 5, 62, 63, 80])
+def test_sets_of_equal_rows_are_in_order(columns: int):
+    rng = np.random.default_rng(columns)
+    known = rng.random((4, columns)) < 0.5
+    rows = known[rng.integers(0, 4, size=30)]
+    first, of = group_equal_rows(rows)
+    listed = [tuple(row) for row in rows.tolist()]
+    distinct = sorted(set(listed))
+    assert [listed[place] for place in first.tolist()] == distinct
+    assert first.tolist() == [listed.index(row) for row in distinct]
+    assert [distinct[number] for number in of.tolist()] == listed
+
+
+def test_rows_without_columns_are_one_set():
+    first, of = group_equal_rows(np.zeros((3, 0), dtype=np.bool_))
+    assert (first.tolist(), of.tolist()) == ([0], [0, 0, 0])
+    first, of = group_equal_rows(np.zeros((0, 2), dtype=np.bool_))
+    assert (first.tolist(), of.tolist()) == ([], [])
 
 
 # --- configuration ---------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ If a bound is too low for the tasks that come, no trial finds places for them. M
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -31,7 +32,7 @@ def give_back(quotas: RemainingQuota, preemption: PreemptionProblem, victims: It
     going = np.array([*victims], dtype=np.int64)
     kinds = len(quotas.terms.covers)
     pairs = preemption.draw[going] * kinds + quotas.terms.kind[preemption.machine[going]]
-    for pair, count in zip(*(each.tolist() for each in np.unique(pairs, return_counts=True)), strict=True):
+    for pair, count in sorted(Counter(pairs.tolist()).items()):
         quotas.draw_on(pair // kinds, pair % kinds, -count)
 
 

@@ -30,6 +30,7 @@ from firmament.core.preemption.quotas.units import (
     make_unit,
 )
 from firmament.core.preemption.quotas.victim_sets import Reclaimed
+from firmament.core.ranks import group_equal_rows
 
 Places = tuple[tuple[int, int], ...]
 """Class and machine of each task."""
@@ -206,10 +207,10 @@ class FlavorChoice:
             return []
         present = np.flatnonzero(np.bincount(terms.kind, minlength=len(terms.covers)))
         covered = terms.covers[present][:, list(flavors.pop())]
-        _, first, cell_of = np.unique(~covered, axis=0, return_index=True, return_inverse=True)
+        first, cell_of = group_equal_rows(~covered)
         cells = []
         for number, place in enumerate(first.tolist()):
-            kinds = present[cell_of.reshape(-1) == number]
+            kinds = present[cell_of == number]
             if self._covers_all(draws, int(present[place])):
                 cells.append(_FlavorPart(int(present[place]), np.isin(terms.kind, kinds)))
         return cells

@@ -100,7 +100,7 @@ def count_workloads(state: PreemptionState, victims: Sequence[int]) -> int:
         return len(victims)
     gang = state.preemption.gang[[*victims]]
     whole = (gang >= 0) & (state.spare[gang] == 0)
-    gangs = {state.gangs.list_chain(number)[-1] for number in np.unique(gang[whole]).tolist()}
+    gangs = {state.gangs.list_chain(number)[-1] for number in set(gang[whole].tolist())}
     return len(victims) - int(np.count_nonzero(whole)) + len(gangs)
 
 

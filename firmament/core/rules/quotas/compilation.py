@@ -17,6 +17,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_terms import Draw, QuotaTerms, list_amounts
 from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.model import TaskClass
+from firmament.core.ranks import group_equal_rows
 from firmament.core.record_kinds import QUOTA_RECORD
 from firmament.core.rules.quotas.stated_quotas import QUEUE, StatedQuotas, read_stated_quotas
 from firmament.core.state.cluster import Cluster
@@ -97,9 +98,9 @@ def _find_kinds(cluster: Cluster, book: StatedQuotas) -> tuple[Int64, Bool]:
     for row, name in enumerate(book.flavor_names):
         if name in book.flavors:
             covering[row] = machines.selectors().pairs(book.flavors[name].labels)
-    covers, kind = np.unique(covering.T, axis=0, return_inverse=True)
+    first, kind = group_equal_rows(covering.T)
     everything = np.ones((1, len(book.flavor_names)), dtype=np.bool_)
-    return kind.reshape(-1).astype(np.int64), np.concatenate([covers, everything])
+    return kind, np.concatenate([covering.T[first], everything])
 
 
 def _list_residents(
