@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
+from functools import cache
 from itertools import chain
 
 from cost_models.interface import CostModel, Needs, Promises, Range
@@ -31,7 +32,7 @@ NEAR, VERY_NEAR = 0.83, 0.87
 """How alike a name must be to a declaration to count as a misspelling: if its value fits too, and otherwise."""
 
 _FIELDS = {each.name: (each.default, declared) for declared in (Needs, Promises) for each in fields(declared)}
-_KNOWN = {"assess", "crowding", "needs", "promises", *chain.from_iterable(METHODS.values())}
+_KNOWN = frozenset({"assess", "crowding", "needs", "promises", *chain.from_iterable(METHODS.values())})
 
 
 def declaration_faults(model: CostModel) -> Iterator[str]:
@@ -64,7 +65,10 @@ def _unread(model: CostModel) -> Iterator[str]:
         if name.startswith("_") or name in _KNOWN:
             continue
         former = name in FORMER or name.startswith("uses_")
-        field, known = _closest(name.removeprefix("uses_"), _FIELDS, NEAR), _closest(name, _KNOWN, VERY_NEAR)
+        field, known = (
+            _closest(name.removeprefix("uses_"), tuple(_FIELDS), NEAR),
+            _closest(name, _KNOWN, VERY_NEAR),
+        )
         value = getattr(model, name, None) if (field or known) and not former else None
         if former or (field and _reads_like(value, field)):
             remedy = FORMER.get(name) or _format_field(field)
@@ -75,7 +79,8 @@ def _unread(model: CostModel) -> Iterator[str]:
         yield f"{name} is an attribute that nothing looks at; write {remedy}{'' if former else ', or rename it'}"
 
 
-def _closest(name: str, known: Iterable[str], least: float) -> str:
+@cache
+def _closest(name: str, known: Collection[str], least: float) -> str:
     """Return the most similar of the names in ``known``; "" if none is similar to ``name``."""
     return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=least)), "")
 

@@ -10,12 +10,12 @@ class with wrong declarations.
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast, get_args
 
@@ -47,7 +47,7 @@ def _get_change_time(folder: str) -> int:
     0 if the folder does not exist.
     """
     try:
-        return Path(folder).stat().st_mtime_ns
+        return os.stat(folder or ".").st_mtime_ns  # noqa: PTH116 - each check of a configuration asks for all folders
     except OSError:
         return 0
 

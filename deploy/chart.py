@@ -19,6 +19,8 @@ CHART = DEPLOY / "helm"
 WORKLOADS = ("Deployment", "DaemonSet", "CronJob")
 LEVELS, FORMATS = ("debug", "info", "warning", "error"), ("text", "json")
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 
 _README = """\
 # The chart `poseidon`
@@ -68,7 +70,7 @@ def workloads() -> list[str]:
         document["metadata"]["name"]
         for path in sorted(DEPLOY.glob("*.yaml")) + sorted(DEPLOY.glob("*/*.yaml"))
         if CHART not in path.parents
-        for document in yaml.safe_load_all(path.read_text(encoding="utf-8"))
+        for document in yaml.load_all(path.read_text(encoding="utf-8"), _LOADER)
         if document and document.get("kind") in WORKLOADS
     }
     return sorted(found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,7 @@ def configuration_schema() -> dict[str, Any]:
     return schema_of(_document_class())
 
 
+@cache
 def _document_class() -> type[Any]:
     """Return the pydantic class for both parts of the configuration."""
     from firmament.configuration.document import SchedulerConfiguration

@@ -253,17 +253,17 @@ def _one_model_fault(
     name, args = section.get("name"), section.get("args", {})
     if not isinstance(name, str):
         return
-    kinds = list_available(classes)
     wanted, elsewhere = ("policy", "costModels") if base else ("overlay", "policy")
-    if kinds.get(name, wanted) != wanted:
-        role = "a base policy" if base else "an overlay"
-        yield f"{field}.name: {name} is not {role}; move it to {elsewhere}"
-        return
+    with suppress(UnknownModelError, ModelDeclarationError):
+        if model_class(name, classes).kind != wanted:
+            role = "a base policy" if base else "an overlay"
+            yield f"{field}.name: {name} is not {role}; move it to {elsewhere}"
+            return
     readable = isinstance(args, Mapping) and all(isinstance(key, str) for key in args)
     try:
         load_model(name, args, classes) if readable else model_class(name, classes)
     except UnknownModelError:
-        usable = ", ".join(each for each, kind in kinds.items() if kind == wanted)
+        usable = ", ".join(each for each, kind in list_available(classes).items() if kind == wanted)
         yield f"{field}.name: {name!r} is not a known model; " + (
             f"use one of: {usable}" if usable else "remove it"
         )

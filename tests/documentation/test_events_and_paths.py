@@ -40,22 +40,20 @@ def test_the_list_of_conditions_is_complete():
     assert sorted(set(listed("The programs write the following conditions"))) == sorted(ConditionType)
 
 
-def called(name: str, tree: ast.AST) -> Iterator[ast.Call]:
-    """Calls of a function or method of a name."""
+def called(tree: ast.AST, *names: str) -> Iterator[ast.Call]:
+    """Calls of functions or methods of some names."""
     for each in ast.walk(tree):
         if isinstance(each, ast.Call):
             what = each.func
-            if (what.attr if isinstance(what, ast.Attribute) else getattr(what, "id", "")) == name:
+            if (what.attr if isinstance(what, ast.Attribute) else getattr(what, "id", "")) in names:
                 yield each
 
 
 def written_outright(source: str) -> list[str]:
     """Reasons of events and types of conditions that are written as texts, where the lists have names for them."""
-    tree = ast.parse(source)
     found = [
         argument.value
-        for call in ("say", "warn", "AnnounceGroup", "Condition")
-        for each in called(call, tree)
+        for each in called(ast.parse(source), "say", "warn", "AnnounceGroup", "Condition")
         for argument in each.args[:2]
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
     ]
@@ -89,7 +87,7 @@ def test_what_is_written_outright_is_found(source: str):
 
 def paths_of(program: Path) -> set[str]:
     """Paths that a program answers beside its metrics."""
-    [call] = called("application", ast.parse(program.read_text()))
+    [call] = called(ast.parse(program.read_text()), "application")
     given = [each for each in call.args if isinstance(each, ast.Dict)]
     return {str(key.value) for each in given for key in each.keys if isinstance(key, ast.Constant)}
 

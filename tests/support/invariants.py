@@ -30,7 +30,8 @@ def _rows(tasks: TaskTable) -> None:
     """Rows have the tasks that the index says; the others have none."""
     size = len(tasks.uid)
     for uid, row in tasks.row_of.items():
-        _require(row < size and tasks.uid[row] == uid, f"task {uid} is not in row {row}, as the index says")
+        if row >= size or tasks.uid[row] != uid:
+            _require(False, f"task {uid} is not in row {row}, as the index says")
     used = int(np.count_nonzero(tasks.state[:size] != int(TaskPhase.UNUSED)))
     _require(used == len(tasks.row_of), f"{used} rows have a task, and {len(tasks.row_of)} tasks a row")
     _require(not tasks.state[size:].any(), "a row beyond the last has a task")
@@ -43,15 +44,15 @@ def _states(tasks: TaskTable) -> None:
     state = tasks.state[: len(tasks.uid)]
     known, pending, bound = state != TaskPhase.UNUSED, state == TaskPhase.PENDING, state == TaskPhase.BOUND
     messages = np.array([text != "" for text in tasks.message], dtype=np.bool_)
-    for name, flag, allowed in (
-        ("unschedulable", tasks.unschedulable, pending),
-        ("refused for good", tasks.refused, pending),
-        ("told why it waits", messages, pending),
-        ("owed room", tasks.owed, ~bound),
-        ("leaving", tasks.leaving, bound),
-        ("displacing others", tasks.displacing, ~pending),
+    for name, flag, forbidden in (
+        ("unschedulable", tasks.unschedulable, known & ~pending),
+        ("refused for good", tasks.refused, known & ~pending),
+        ("told why it waits", messages, known & ~pending),
+        ("owed room", tasks.owed, bound),
+        ("leaving", tasks.leaving, known & ~bound),
+        ("displacing others", tasks.displacing, pending),
     ):
-        _nobody(tasks, flag[: len(state)] & known & ~allowed, f"is {name}")
+        _nobody(tasks, flag[: len(state)] & forbidden, f"is {name}")
     _nobody(
         tasks,
         (tasks.refused & ~tasks.unschedulable)[: len(state)] & known,
@@ -84,15 +85,15 @@ def _places(cluster: Cluster) -> None:
 def _order(cluster: Cluster) -> None:
     """Tasks came one after the other, and so did those that are on machines come to them."""
     tasks = cluster.tasks
-    rows = np.array(sorted(tasks.row_of.values()), dtype=np.int64)
+    rows = np.array([*tasks.row_of.values()], dtype=np.int64)
     _require(
-        len(np.unique(tasks.sequence[rows])) == len(rows),
+        len(set(tasks.sequence[rows].tolist())) == len(rows),
         "two tasks are in one place of the order of arrival",
     )
-    came = tasks.came[rows[tasks.state[rows] != int(TaskPhase.PENDING)]]
-    _require(len(np.unique(came)) == len(came), "two tasks came to machines in one place of the order")
+    came = tasks.came[rows[tasks.state[rows] != int(TaskPhase.PENDING)]].tolist()
+    _require(len(set(came)) == len(came), "two tasks came to machines in one place of the order")
     _require(
-        bool(((came > 0) & (came <= cluster.last_came)).all()),
+        min(came, default=1) > 0 and max(came, default=cluster.last_came) <= cluster.last_came,
         "a task came to its machine later than the last",
     )
 
@@ -101,18 +102,19 @@ def _groups(cluster: Cluster) -> None:
     """Jobs and groups have the tasks that name them."""
     tasks = cluster.tasks
     members: defaultdict[str, list[int]] = defaultdict(list)
-    for row in sorted(tasks.row_of.values()):
+    rows = sorted(tasks.row_of.values())
+    for row in rows:
         if tasks.job[row]:
             members[tasks.job[row]].append(row)
     for job in members.keys() | cluster.jobs._members.keys():
         listed, found = cluster.jobs.members(job), members.get(job, [])
-        _require(listed == found, f"job {job} has the tasks {found} (rows), and lists {listed}")
-    joined = Counter(tasks.spread[sorted(tasks.row_of.values())].tolist())
+        if listed != found:
+            _require(False, f"job {job} has the tasks {found} (rows), and lists {listed}")
+    joined = Counter(tasks.spread[rows].tolist())
     for number in range(1, max(len(cluster.spread_groups), max(joined, default=0) + 1)):
         counted = cluster.spread_groups.counts[number] if number < len(cluster.spread_groups) else 0
-        _require(
-            counted == joined[number], f"group {number} has {joined[number]} tasks, and counts {counted}"
-        )
+        if counted != joined[number]:
+            _require(False, f"group {number} has {joined[number]} tasks, and counts {counted}")
 
 
 def _booked(cluster: Cluster) -> None:
@@ -122,15 +124,14 @@ def _booked(cluster: Cluster) -> None:
     where = tasks.machine[rows]
     shapes = [cluster.classes.rows[cls].shape for cls in tasks.cls[rows].tolist()]
     running = np.bincount(where, minlength=len(machines))
+    requested, unstated = cluster.requests.rows(shapes)
     for name, counted, found in (
         ("tasks run", machines.running[:, None], running[:, None]),
-        ("is requested", machines.used, _sums(machines.used, where, cluster.requests.rows(shapes)[0])),
-        (
-            "is assumed",
-            machines.unstated,
-            _sums(machines.unstated, where, cluster.requests.rows(shapes)[1]),
-        ),
+        ("is requested", machines.used, _sums(machines.used, where, requested)),
+        ("is assumed", machines.unstated, _sums(machines.unstated, where, unstated)),
     ):
+        if np.array_equal(counted, found):
+            continue
         for row, column in np.argwhere(counted != found).tolist():
             told = (
                 f"column {column}: {int(found[row, column])} {name}, {int(counted[row, column])} is counted"
@@ -140,13 +141,16 @@ def _booked(cluster: Cluster) -> None:
 
 def _sums(shape_of: Int64, where: Int64, amounts: Int64) -> Int64:
     """Sums of ``amounts`` by row, as large as ``shape_of``; exact, but no larger than sums are shown."""
-    sums = np.zeros(shape_of.shape, dtype=object)
-    np.add.at(sums, where, amounts.astype(object))
+    largest = max(int(amounts.max(initial=0)), -int(amounts.min(initial=0)))
+    exact = np.int64 if largest * len(where) < np.iinfo(np.int64).max else object
+    sums = np.zeros(shape_of.shape, dtype=exact)
+    np.add.at(sums, where, amounts.astype(exact))
     return np.minimum(sums, CEILING).astype(np.int64)
 
 
 def _nobody(tasks: TaskTable, wrong: Bool, what: str) -> None:
-    for row in np.flatnonzero(wrong)[:1].tolist():
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
         _require(False, f"task {tasks.uid[row]}, {TaskPhase(int(tasks.state[row])).name}, {what}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -18,6 +19,7 @@ def options(folder, config="config.yaml"):
     return ["-f", EXAMPLE / "cluster", "-f", EXAMPLE / folder, "--config", EXAMPLE / config, "-o", "json"]
 
 
+@cache
 def domains():
     nodes = yaml.safe_load_all((EXAMPLE / "cluster" / "nodes.yaml").read_text())
     keys = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
