@@ -11,7 +11,7 @@ FIGURES = {
     "poseidon.simulate.expected_starts:HORIZON": 604800.0,
     "poseidon.simulate.forecast:DRAWS": 20,
     "poseidon.simulate.forecast:MOST_WORK": 10_000_000,
-    "poseidon.simulate.sparse_rounds:ROUNDS_PER_DOUBLING": 16,
+    "poseidon.simulate.sparse_rounds:ROUNDS_PER_DOUBLING": 8,
     "poseidon.simulate.forecast:ROUND_WORK": 1000,
     "poseidon.simulate.learning_from_pods:MOST_OTHERS": 300,
     "poseidon.simulate.learning_from_pods:OTHERS": 3.0,
