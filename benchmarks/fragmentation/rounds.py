@@ -36,7 +36,7 @@ MOVE_COST = 20.0
 """Points that a move must save, as by default: a hundredth of a GPU by ``gpu_prices`` with this weight."""
 
 
-USUAL = 10**6
+USUAL = 10**9
 """As how many pods the stated usual pods count: FGD too goes by them alone, whatever comes."""
 
 

@@ -13,14 +13,21 @@ unusable share of devices grows least. This model differs in four ways:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cost_models.devices.columns import read_names_and_usual_pods
+from cost_models.devices.known_losses import KnownLosses
 from cost_models.devices.losses import assess_losses
-from cost_models.devices.usable_shares import expect_usable
+from cost_models.devices.usable_shares import Room, UsualTasks, expect_usable
 from cost_models.interface import (
     Assessment,
     BaseModel,
+    Float64,
+    Int64,
     MachineColumns,
     Needs,
     Range,
@@ -38,6 +45,7 @@ class GpuFragmentation(BaseModel):
     def __init__(self, **args: Any) -> None:
         names, self._stated = read_names_and_usual_pods(self.name, args)
         self._resources = names.resources
+        self._known = KnownLosses()
         self.needs = Needs(devices=names.drivers, typical=True)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
@@ -50,5 +58,25 @@ class GpuFragmentation(BaseModel):
             shapes,
             self._resources,
             self._stated,
-            lambda _, usual: lambda room, rows: expect_usable(room, usual.select(rows)),
+            lambda _, usual: UsableShares(usual),
+            self._known,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class UsableShares:
+    """Says which share of devices a random usual task could use."""
+
+    usual: UsualTasks
+    """The usual tasks."""
+
+    def judge(self, room: Room, rows: Int64) -> Float64:
+        """Return the share of devices that a usual task could use on average on these machines: float64[rows]."""
+        return expect_usable(room, self.usual.select(rows))
+
+    def find_basis(self) -> tuple[bytes, tuple[NDArray[Any], ...]]:
+        """Return the usual tasks, and as a column, to which of them each machine is open."""
+        usual = self.usual
+        tasks = (usual.popularity, usual.requests, usual.count, usual.share)
+        common = b"".join(np.ascontiguousarray(part).tobytes() for part in tasks)
+        return common, (np.packbits(usual.allowed, axis=0).T,)

@@ -29,9 +29,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cost_models.devices.columns import DeviceView, read_names_and_usual_pods
 from cost_models.devices.gap_values import CELLS, count_cells, value_gaps
+from cost_models.devices.known_losses import KnownLosses
 from cost_models.devices.losses import assess_losses
 from cost_models.devices.usable_shares import Room, UsualTasks
 from cost_models.interface import (
@@ -71,6 +73,7 @@ class GpuPrices(BaseModel):
     def __init__(self, **args: Any) -> None:
         names, self._stated = read_names_and_usual_pods(self.name, args)
         self._resources = names.resources
+        self._known = KnownLosses()
         self.needs = Needs(devices=names.drivers, typical=True)
 
     def assess(self, machines: MachineColumns, shapes: ShapeBatch) -> Assessment:
@@ -83,7 +86,8 @@ class GpuPrices(BaseModel):
             shapes,
             self._resources,
             self._stated,
-            lambda view, usual: learn_worth(view, usual).judge,
+            learn_worth,
+            self._known,
         )
 
 
@@ -113,6 +117,10 @@ class Worth:
             short = np.maximum(short, np.divide(expected, rate, out=np.zeros(len(rate)), where=rate > 0))
         worth: Float64 = np.maximum(filled - short, 0.0)
         return worth
+
+    def find_basis(self) -> tuple[bytes, tuple[NDArray[Any], ...]]:
+        """Return the values of free cells, and as columns, the amounts to keep and their deviations."""
+        return self.values.tobytes(), (self.rate, self.spread)
 
 
 def learn_worth(view: DeviceView, usual: UsualTasks) -> Worth:
@@ -152,7 +160,7 @@ def find_margin(room: Room, usual: UsualTasks, values: Float64, filled: Float64)
     ``filled``: float64[T], the devices that each usual task fills.
     """
     gaps = values[room.kind, count_cells(np.ascontiguousarray(room.shares.T))].sum()
-    coming = gaps / max(float(usual.popularity @ filled), np.finfo(np.float64).tiny)
+    coming = gaps / max(float(usual.popularity @ filled), 1e-12)
     needed = coming * (usual.popularity @ usual.requests)
     there = room.amounts.sum(axis=0)
     scarce = np.divide(needed, there, out=np.where(needed > 0, np.inf, 0.0), where=there > 0)

@@ -62,6 +62,10 @@ class Room:
     shares: Float64
     """float64[M, G], free shares of devices, each row ascending."""
 
+    def select(self, rows: Int64) -> Room:
+        """Return the room on some of the machines."""
+        return Room(self.amounts[rows], self.kind[rows], self.shares[rows])
+
 
 def take_best_fit(shares: Float64, count: int, share: float) -> tuple[Float64, Bool]:
     """Return the free shares once a task has taken ``share`` of each of ``count`` devices; each row ascends.

@@ -23,6 +23,11 @@ PODS = "pods"
 """The resource of which each pod takes one unit."""
 COUNT = 1000
 """As how many pods of the cluster statements count unless a configuration says otherwise."""
+NEGLIGIBLE = 10_000
+"""How many times as many as the cluster's tasks stated pods have to count for them to decide alone.
+
+As long as they do, what is usual does not change, and losses that are known stay valid (`known_losses`).
+"""
 _MOST_PODS = 1000
 """Most kinds of pods that may be stated."""
 
@@ -89,10 +94,16 @@ class StatedPods:
         for key in sorted({key for each in self.pods for key in each.labels}):
             number: dict[str | None, int] = {}
             own = np.array([number.setdefault(label.get(key), len(number)) for label in labels], np.int64)
-            for row, each in enumerate(self.pods):
-                if key in each.labels:
-                    found[row] &= np.isin(own, [number.get(value, -1) for value in each.labels[key]])
+            values = [
+                [key not in each.labels or value in each.labels[key] for value in number]
+                for each in self.pods
+            ]
+            found &= np.array(values, dtype=np.bool_).reshape(len(self.pods), len(number))[:, own]
         return found
+
+    def outweighs(self, tasks: int) -> bool:
+        """Return whether ``tasks`` of the cluster have so little weight that they may be left out."""
+        return self.count >= NEGLIGIBLE * tasks
 
     def join(self, stated: UsualTasks, learned: UsualTasks, tasks: int) -> UsualTasks:
         """Return stated and learned pods merged, with the learned ones weighted by ``tasks``.

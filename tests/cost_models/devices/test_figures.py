@@ -13,10 +13,12 @@ FIGURES = {
     "cost_models.devices.gpu_prices:AMPLE": 1.3,
     "cost_models.devices.gpu_prices:CAUTION": 0.1,
     "cost_models.devices.gpu_prices:MARGIN": 1.1,
+    "cost_models.devices.known_losses:MOST_LOSSES": 4_000_000,
     "cost_models.devices.losses:FEW_PER_MACHINE": 2,
     "cost_models.devices.losses:GROWTH": 1.0,
     "cost_models.devices.usable_shares:SLACK": 1e-09,
     "cost_models.devices.usual_pods:COUNT": 1000,
+    "cost_models.devices.usual_pods:NEGLIGIBLE": 10_000,
     "cost_models.devices.usual_pods:_MOST_PODS": 1000,
 }
 

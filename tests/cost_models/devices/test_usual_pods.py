@@ -170,3 +170,14 @@ def test_before_any_pod_has_come_what_is_stated_decides(size: float, beside: str
     # 0.32 fits beside 0.65 alone, so 0.16 goes to the other. 0.19 fits beside 0.81, and would still fit there.
     core.apply(tasks(3, "small", content=part(160)))
     assert placed(core.run_round())["small"] == first[beside]
+
+
+@pytest.mark.parametrize(("count", "alone"), [(50_000, True), (49_999, False)])
+def test_stated_pods_that_count_much_more_than_those_of_the_cluster_decide_alone(count: int, alone: bool):
+    entries = state([(Pod(1, 1, 300), 1.0)], count)
+    nodes, pods = show_nodes([Node(8, (1000, 300))]), [Pod(1, 1, 300)]
+    found = [
+        GpuFragmentation(**entries).assess(nodes, show_pods(pods, [1], show_usual([(usual, 5)]))).raw.tolist()
+        for usual in (Pod(1, 1, 700), Pod(1, 1, 300))
+    ]
+    assert (found[0] == found[1]) == alone
