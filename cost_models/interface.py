@@ -58,7 +58,6 @@ __all__ = [
     "DeviceColumns",
     "DeviceDemand",
     "EvictableLedger",
-    "ExpiringModel",
     "Float64",
     "Heights",
     "Int32",
@@ -83,6 +82,7 @@ __all__ = [
     "SharedLedger",
     "SharedRoomAfterEviction",
     "SparseArcs",
+    "TimeDependentModel",
     "Windows",
     "answers_expire",
 ]
@@ -143,7 +143,7 @@ class BaseModel:
         return np.zeros(machines.count)
 
 
-class ExpiringModel(CostModel, Protocol):
+class TimeDependentModel(CostModel, Protocol):
     """A model whose answers about machines also change with time (``Promises.expires``)."""
 
     def lasts_until(self, machines: MachineColumns) -> Float64:
@@ -156,6 +156,6 @@ class ExpiringModel(CostModel, Protocol):
         ...
 
 
-def answers_expire(model: CostModel) -> TypeGuard[ExpiringModel]:
+def answers_expire(model: CostModel) -> TypeGuard[TimeDependentModel]:
     """Return whether a model's answers about machines also change with time."""
     return model.promises.expires

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from protos.configuration.sections import Document
     from protos.firmament.v1 import scheduler_pb2 as pb
 
-_TRIAL_LOOKS = 400_000_000
+_TRIAL_CHECKS = 400_000_000
 """The limit on the work of a trial round, in evaluations of machines: about ten seconds of one core."""
 
 _NO_LIMIT = 2**60
@@ -98,7 +98,7 @@ def _build_core(configuration: Document) -> CoreConfiguration:
 
 def _raise_work_limit(core: CoreConfiguration) -> CoreConfiguration:
     """Return the configuration with a much higher limit of work, so that the round of a trial postpones no tasks."""
-    return replace(core, options=replace(core.options, namespace_looks=_TRIAL_LOOKS))
+    return replace(core, options=replace(core.options, namespace_checks=_TRIAL_CHECKS))
 
 
 def _make_scheduler(core: CoreConfiguration, clock: Callable[[], float]) -> Scheduler:
@@ -242,7 +242,7 @@ class EmbeddedScheduler:
         """Create a scheduler; ``simulated``: rounds take no time, postpone no tasks and give no reasons to wait."""
         core = _build_core(configuration)
         if simulated:
-            core = replace(core, options=replace(core.options, namespace_looks=_NO_LIMIT, tells_why=False))
+            core = replace(core, options=replace(core.options, namespace_checks=_NO_LIMIT, tells_why=False))
         self._scheduler, self._clock = _make_scheduler(core, clock), clock
         self._first: Snapshot | None = None
         self._last: tuple[Snapshot, Placement, RoundResult] | None = None

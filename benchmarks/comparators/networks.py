@@ -37,7 +37,7 @@ def full_network(problem: PlacementProblem) -> Network:
     """Return the network of all classes, all machines on which they fit, and all steps of crowding."""
     residual = Residual(problem)
     parts = []
-    fits = {shape: np.flatnonzero(residual.fits(shape)) for shape in range(len(problem.requests))}
+    fits = {shape: np.flatnonzero(residual.find_fitting(shape)) for shape in range(len(problem.requests))}
     for cls in residual.active().tolist():
         machines = fits[int(problem.shape[cls])]
         if cls in problem.pins:
@@ -79,7 +79,7 @@ def solve_per_task(contest: Contest, solver: Solver, limit: int) -> Outcome:
 def _task_network(problem: PlacementProblem, tasks: Int64) -> tuple[FlowProblem, Int64, Int64]:
     """Return the network, and the task and the machine of each of its first arcs."""
     residual = Residual(problem)
-    fits = {shape: np.flatnonzero(residual.fits(shape)) for shape in range(len(problem.requests))}
+    fits = {shape: np.flatnonzero(residual.find_fitting(shape)) for shape in range(len(problem.requests))}
     allowed = []
     for cls in tasks.tolist():
         machines = fits[int(problem.shape[cls])]

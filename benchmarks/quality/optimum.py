@@ -85,7 +85,7 @@ def first_fit(problem: PlacementProblem, queue: Int64) -> Assignments:
     residual = Residual(problem)
     classes, machines = [], []
     for cls in queue.tolist():
-        fits = residual.fits(int(problem.shape[cls]))
+        fits = residual.find_fitting(int(problem.shape[cls]))
         if fits.any():
             machine = int(np.argmax(fits))
             residual.book_assignments(_one(cls, machine))

@@ -129,7 +129,7 @@ class Promises(_Declared):
     between rounds, and asks only about changed machines and new shapes, by ``MachineColumns.select`` and
     ``ShapeBatch.select``. A model that needs ``load`` or ``arrivals`` cannot promise that.
 
-    ``expires``: the model's answers also change as time goes by, as ``ExpiringModel.lasts_until`` says. ``pairs``:
+    ``expires``: the model's answers also change as time goes by, as ``TimeDependentModel.lasts_until`` says. ``pairs``:
     the model knows pairs of tasks, see ``pairs.PairModel``. ``groups``: the model knows rules for groups, see
     ``group_terms.TopologyModel``. ``constraints``: the model has a constraint between tasks, see
     ``task_constraints.ConstrainingModel``.

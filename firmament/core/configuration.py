@@ -71,13 +71,13 @@ class RoundOptions:
     """Seconds that a task waits after its first failed binding; the time doubles after each further failure."""
     last_backoff: float = defaults.LAST_BACKOFF
     """The most seconds that a task waits after a failed binding."""
-    namespace_looks: int = 6_000_000
-    """Work, counted in looks at single machines, that a round does for one namespace while others wait, and for all
+    namespace_checks: int = 6_000_000
+    """Work, counted in checks of single machines, that a round does for one namespace while others wait, and for all
     expensive classes together (see ``queue.work_budgets``). The default work takes about a seventh of a second on one
     core.
     """
-    class_looks: int = 10_000
-    """The part of ``namespace_looks`` that each class takes, however many machines there are."""
+    class_checks: int = 10_000
+    """The part of ``namespace_checks`` that each class takes, however many machines there are."""
     by_quality: bool = False
     """Whether, among tasks of equal priority, Guaranteed ones come before Burstable and BestEffort ones."""
     preemption: bool = True

@@ -50,7 +50,7 @@ class ResourceIndex:
         """Whether many columns are unused: at least a fourth of all."""
         return self._idle >= max(LEAST_SURPLUS, len(self.names) // 4)
 
-    def offer(self, names: Iterable[str]) -> None:
+    def add_machine(self, names: Iterable[str]) -> None:
         """Count one more machine that offers each of ``names``.
 
         New resources get columns, in the order of the names.
@@ -66,7 +66,7 @@ class ResourceIndex:
             self._idle -= column >= len(FIRST_RESOURCES) and not self._machines[column]
             self._machines[column] += 1
 
-    def withdraw(self, names: Iterable[str]) -> None:
+    def remove_machine(self, names: Iterable[str]) -> None:
         """Count one machine less that offers each of ``names``; the machine must have been counted before."""
         for name in names:
             column = self._column[name]

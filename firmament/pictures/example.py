@@ -56,7 +56,7 @@ def solve_example(policy: str, solver: Solver) -> tuple[FlowOutcome, tuple[str, 
     problem_of = make_scheduler(policy, solver).open_round().snapshot
     assert problem_of is not None
     residual = Residual(problem_of.problem)
-    fits = {shape: residual.fits(shape) for shape in problem_of.problem.shape.tolist()}
+    fits = {shape: residual.find_fitting(shape) for shape in problem_of.problem.shape.tolist()}
     outcome = optimal_flow(residual, fits, solver, GenerationOptions(), FlowTuning())
     assert outcome is not None
     jobs = list(JOBS)

@@ -33,7 +33,7 @@ def draw_round(snapshot: Snapshot, solver: Solver, title: str) -> str:
             f"to be drawn; at most {MOST_CLASSES} and {MOST_MACHINES} can be"
         )
     residual = Residual(problem)
-    fits = {shape: residual.fits(shape) for shape in problem.shape.tolist()}
+    fits = {shape: residual.find_fitting(shape) for shape in problem.shape.tolist()}
     outcome = optimal_flow(residual, fits, solver, GenerationOptions(), FlowTuning())
     if outcome is None:
         raise ValueError("no task of the round could go anywhere, so there is no network to draw")

@@ -83,7 +83,7 @@ class BridgeState(Stores):
         self._nodes = WatchedNodes(self)
         self.nodes_changed = self._provide_after(self._refresh_claims_after(self._nodes.take_changes))
         self.pods_changed = self._pods.take_changes
-        self.offer = self._pods.offer
+        self.send_for_explanation = self._pods.send_for_explanation
         self.refusal = self.placements.refusal
         self.eviction_ended = self.placements.eviction_ended
         self.device_claim_written = self.device_effects.note_written

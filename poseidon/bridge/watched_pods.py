@@ -63,7 +63,7 @@ class WatchedPods:
         """Return whether this program places the pods that name this scheduler."""
         return ANY_SCHEDULER in self._ours or scheduler in self._ours
 
-    def offer(self, uid: str) -> None:
+    def send_for_explanation(self, uid: str) -> None:
         """Send a pod to the solver although something keeps it from being placed, so that the solver can explain it.
 
         If the pod's claims wait for something, this counts as a fault of the pod, because of which it fits no node.

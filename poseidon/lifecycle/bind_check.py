@@ -42,7 +42,7 @@ def _nobody() -> Absent:
     return Absent()
 
 
-class _Offer(NamedTuple):
+class _NodeState(NamedTuple):
     """A machine's allocatable amounts, and its taints that keep pods away, each with its text for people."""
 
     machine: pb.Machine
@@ -61,7 +61,7 @@ class BindCheck:
         self._machines = machines
         self._requested = requested
         self._classes = classes
-        self._offers: dict[str, _Offer] = {}
+        self._nodes: dict[str, _NodeState] = {}
         self._requests: dict[int, Amounts] = {}
         self._interned: dict[Amounts, Amounts] = {}
 
@@ -102,14 +102,14 @@ class BindCheck:
         machine = self._machines.get(node)
         if machine is None:
             return f"node {node} is gone"
-        offer = self._offers.get(node)
-        if offer is None or offer.machine is not machine:
-            offer = self._offers[node] = _offer(machine)
-        for taint, words in offer.hard_taints:
+        state = self._nodes.get(node)
+        if state is None or state.machine is not machine:
+            state = self._nodes[node] = _describe_node(machine)
+        for taint, words in state.hard_taints:
             if not is_tolerated(taint, self._classes.message(task_class).tolerations):
                 return f"node {node} {words} now"
         used = self._requested.get_requested(node)
-        lacking = self._lacking(task_class, node, offer, used)
+        lacking = self._lacking(task_class, node, state, used)
         if lacking:
             own = shared()
             lacking = next(
@@ -118,7 +118,7 @@ class BindCheck:
                     for others in absent()
                     if (
                         lacks := self._lacking(
-                            task_class, node, offer, self._subtract_pods(used, others), own
+                            task_class, node, state, self._subtract_pods(used, others), own
                         )
                     )
                 ),
@@ -130,12 +130,12 @@ class BindCheck:
         self,
         task_class: int,
         node: str,
-        offer: _Offer,
+        state: _NodeState,
         used: Mapping[str, int],
         shared: Mapping[str, int] = MappingProxyType({}),
     ) -> str:
         for resource, amount in self.requests(task_class):
-            offered = offer.allocatable.get(resource, 0)
+            offered = state.allocatable.get(resource, 0)
             if used.get(resource, 0) > offered and amount > shared.get(resource, 0):
                 others = used[resource] - amount
                 return (
@@ -153,10 +153,10 @@ class BindCheck:
 
     def forget(self, node: str) -> None:
         """Remove a node that has been deleted."""
-        self._offers.pop(node, None)
+        self._nodes.pop(node, None)
 
 
-def _offer(machine: pb.Machine) -> _Offer:
+def _describe_node(machine: pb.Machine) -> _NodeState:
     hard_taints = [
         (taint, f"has the untolerated taint {{{taint.key}: {taint.value}}}")
         for taint in machine.taints
@@ -167,7 +167,7 @@ def _offer(machine: pb.Machine) -> _Offer:
     if machine.not_ready:
         hard_taints.append((_NOT_READY, "is not ready"))
     allocatable = {quantity.resource: quantity.amount for quantity in machine.allocatable}
-    return _Offer(machine, allocatable, tuple(hard_taints))
+    return _NodeState(machine, allocatable, tuple(hard_taints))
 
 
 class Requested:

@@ -116,7 +116,7 @@ class OfflineCluster:
         if uid not in {task.uid for task in self.scheduler.tasks()}:
             self.state.pods_changed([Change(uid, None)])  # A pod that was bound never waits again.
             self.state.pods_changed([Change(uid, as_pending(self.pods[uid]))])
-            self.state.offer(uid)
+            self.state.send_for_explanation(uid)
             self._act()
 
     def _act(self) -> None:

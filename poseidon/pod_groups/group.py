@@ -11,7 +11,7 @@ from poseidon.group_trees.status.members import Member
 from poseidon.kube.api.pods import Pod
 from poseidon.pod_groups.demands import Demand
 from poseidon.pod_groups.group_names import MemberPart, Membership, ObjectKey, Progress
-from poseidon.pod_groups.roles import Offered
+from poseidon.pod_groups.roles import ChosenPods
 from poseidon.pod_groups.scheduler_names import WaitingMembers
 from poseidon.pods import tasks as pod_translation
 from protos.firmament.v1 import scheduler_pb2 as pb
@@ -46,7 +46,7 @@ class Group:
     """The parts of its pods in the group, by uid."""
     stated: Counter[MemberPart] = field(default_factory=Counter)
     """Number of pods by part."""
-    offered: Offered = field(default_factory=Offered)
+    chosen: ChosenPods = field(default_factory=ChosenPods)
     """The members that are sent to the solver, if the group's pods have roles."""
     schedulers: WaitingMembers = field(default_factory=WaitingMembers)
     """The group's waiting pods, with the schedulers that they name."""

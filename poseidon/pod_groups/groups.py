@@ -94,7 +94,7 @@ class Groups(GroupMembers):
             job.min_members = max(demand.min_members - done, 0)
             if demand.by_role:
                 self._settle(group.key)
-                job.min_members = group.offered.needed
+                job.min_members = group.chosen.needed
             if demand.nodes:
                 done_of = Counter[str]() if counted else self._count_done(group)
                 nodes = take_off(demand.nodes, done_of) if done_of else demand.nodes
@@ -163,7 +163,7 @@ class Groups(GroupMembers):
         words = foreign_words(needed, placed + waiting, foreign) or split_words(
             needed, placed, group.schedulers
         )
-        lacks = group.offered.lacking
+        lacks = group.chosen.lacking
         if lacks and not words:
             words = f"waits for members: {lacks}"
         return f"gang {group.member.name} {words}" if words else ""
@@ -204,7 +204,7 @@ class Groups(GroupMembers):
         spec = self.topology(group) if group is not None else None
         if group is not None and spec is None:
             self._settle(group.key)
-            if uid in group.offered.beyond:
+            if uid in group.chosen.beyond:
                 return f"beyond the pods that gang {group.member.name} lacks: it is placed once these are"
         if group is None or spec is None or len(group.members) <= spec.size:
             return ""

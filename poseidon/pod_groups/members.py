@@ -36,7 +36,7 @@ from poseidon.pod_groups.group_names import (
 from poseidon.pod_groups.group_objects import Sources, places
 from poseidon.pod_groups.readers.exclusive_topology import read_domain_part
 from poseidon.pod_groups.readers.volcano import find_part, is_tree
-from poseidon.pod_groups.roles import Offered, choose_offered
+from poseidon.pod_groups.roles import ChosenPods, choose_pods
 from poseidon.pod_groups.scheduler_names import ForeignMembers, Named
 from poseidon.pods import tasks as pod_translation
 from poseidon.pods.priority_classes import PriorityResolver
@@ -335,13 +335,13 @@ class GroupMembers:
         if spec is None:
             group.admitted = beyond
             demand = self.demand_without_pods(group)
-            offered = Offered()
+            chosen = ChosenPods()
             if demand is not None and demand.by_role:
-                offered = choose_offered(group.members, group.parts, demand)
-            if offered != group.offered:
-                group.offered = offered
+                chosen = choose_pods(group.members, group.parts, demand)
+            if chosen != group.chosen:
+                group.chosen = chosen
                 self._changed[key] = None
-            beyond = offered.beyond
+            beyond = chosen.beyond
         else:
             group.admitted = choose_members(group.members, spec.size, group.admitted)
             beyond = frozenset(group.members.keys() - group.admitted)

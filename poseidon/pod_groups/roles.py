@@ -17,7 +17,7 @@ from poseidon.pod_groups.group_names import MemberPart
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class ChosenPods:
     """The choice of a group's pods for the solver.
 
     ``needed``: how many pods must be placed together, including pods that have a node; ``beyond``: uids of pods that
@@ -29,7 +29,7 @@ class Offered:
     lacking: str = ""
 
 
-def choose_offered(members: Mapping[str, Member], parts: Mapping[str, MemberPart], demand: Demand) -> Offered:
+def choose_pods(members: Mapping[str, Member], parts: Mapping[str, MemberPart], demand: Demand) -> ChosenPods:
     """Return which pods of a group are sent to the solver now; ``parts``: what each pod states, by uid.
 
     Pods that have a node and stay, and pods that have succeeded, count as present; failed pods do not.
@@ -51,9 +51,9 @@ def choose_offered(members: Mapping[str, Member], parts: Mapping[str, MemberPart
     if not lacking and more > len(others):
         lacking.append(f"{len(there) + len(waiting)} of {demand.min_members} exist")
     if not lacking and not chosen and more <= 0:
-        return Offered(max(demand.min_members - done, 0))
+        return ChosenPods(max(demand.min_members - done, 0))
     chosen += others[: max(0, more)]
-    return Offered(
+    return ChosenPods(
         needed=len(there) - done + len(chosen),
         beyond=frozenset(waiting) - frozenset(chosen),
         lacking="; ".join(lacking),

@@ -87,7 +87,7 @@ class AvailableVolumes:
         if group is not None and group.rules != volume.rules:
             self.remove(volume.name)
             group = None
-        if volume.offer is None and volume.name not in self._holders:
+        if volume.unclaimed is None and volume.name not in self._holders:
             if group is not None:
                 self.remove(volume.name)
             return
@@ -144,11 +144,13 @@ class AvailableVolumes:
             volume
             for group in self._reach.list_groups(node)
             for volume in group.volumes.values()
-            if volume.name not in self._holders and volume.offer is not None and suits(volume.offer, profile)
+            if volume.name not in self._holders
+            and volume.unclaimed is not None
+            and suits(volume.unclaimed, profile)
         ]
         if not found:
             return None
-        best = min(found, key=lambda volume: (volume.offer.size if volume.offer else 0, volume.name))
+        best = min(found, key=lambda volume: (volume.unclaimed.size if volume.unclaimed else 0, volume.name))
         self._reserved[claim] = _Reservation(best.name, profile)
         self._holders[best.name] = claim
         self._mark(self._group_of[best.name])
@@ -162,7 +164,7 @@ class AvailableVolumes:
         del self._holders[held.volume]
         group = self._group_of[held.volume]
         self._mark(group)
-        if group.volumes[held.volume].offer is None:
+        if group.volumes[held.volume].unclaimed is None:
             self.remove(held.volume)
         return held.volume
 
@@ -195,11 +197,13 @@ class AvailableVolumes:
         holder = self._holders.get(volume.name)
         if holder is not None:
             return implies(self._reserved[holder].profile, profile)
-        return volume.offer is not None and suits(volume.offer, profile)
+        return volume.unclaimed is not None and suits(volume.unclaimed, profile)
 
     def _profiles(self, group: _Group) -> Iterable[Profile]:
         classes = {
-            volume.offer.storage_class for volume in group.volumes.values() if volume.offer is not None
+            volume.unclaimed.storage_class
+            for volume in group.volumes.values()
+            if volume.unclaimed is not None
         }
         held = (
             self._reserved[self._holders[name]].profile for name in group.volumes if name in self._holders

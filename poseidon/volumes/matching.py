@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from poseidon.volumes.records import Condition, Offer, Profile
+from poseidon.volumes.records import Condition, Profile, UnclaimedVolume
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -16,18 +16,18 @@ Rules = tuple[bytes, ...]
 _Terms = tuple[tuple[tuple["Condition", ...], tuple["Condition", ...]], ...]
 
 
-def suits(offer: Offer, profile: Profile) -> bool:
+def suits(unclaimed: UnclaimedVolume, profile: Profile) -> bool:
     """Return whether a volume suits a claim's profile: by class, size, modes and labels.
 
     The rules are those of ``FindMatchingVolume`` of Kubernetes' component helpers.
     """
     return (
-        offer.storage_class == profile.storage_class
-        and offer.attributes_class == profile.attributes_class
-        and offer.size >= profile.size
-        and offer.volume_mode == profile.volume_mode
-        and set(profile.modes) <= set(offer.modes)
-        and all(holds(condition, offer.labels) for condition in profile.conditions)
+        unclaimed.storage_class == profile.storage_class
+        and unclaimed.attributes_class == profile.attributes_class
+        and unclaimed.size >= profile.size
+        and unclaimed.volume_mode == profile.volume_mode
+        and set(profile.modes) <= set(unclaimed.modes)
+        and all(holds(condition, unclaimed.labels) for condition in profile.conditions)
     )
 
 

@@ -79,7 +79,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class UnclaimedVolume:
     """The properties of a volume that no claim has yet."""
 
     storage_class: str
@@ -108,7 +108,7 @@ class Volume:
     """Key of the claim that the volume names, "" for none."""
     claim_uid: str = ""
     """Uid of that claim."""
-    offer: Offer | None = None
+    unclaimed: UnclaimedVolume | None = None
     """The volume's properties that claims are compared with; None unless the volume is available."""
     defect: str = ""
     """Why the claim is unusable, "" if it is usable."""
@@ -169,7 +169,7 @@ def volume_record(
         driver=intern(driver_of(volume)),
         claim=f"{given.namespace or 'default'}/{given.name}" if given is not None else "",
         claim_uid=given.uid if given is not None else "",
-        offer=_offer(volume) if to_be_had else None,
+        unclaimed=_describe_unclaimed(volume) if to_be_had else None,
         defect=str(defects[0]) if defects else "",
     )
 
@@ -201,9 +201,9 @@ def _profile(claim: PersistentVolumeClaim, storage_class: str) -> Profile:
     )
 
 
-def _offer(volume: PersistentVolume) -> Offer:
+def _describe_unclaimed(volume: PersistentVolume) -> UnclaimedVolume:
     metadata, spec = volume.metadata, volume.spec
-    return Offer(
+    return UnclaimedVolume(
         storage_class=intern(metadata.annotations.get(LEGACY_CLASS, spec.storage_class_name)),
         attributes_class=intern(spec.volume_attributes_class_name),
         size=storage_bytes(spec.capacity.get("storage")) or 0,

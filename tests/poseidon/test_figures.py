@@ -6,7 +6,7 @@ from tests.support.figures import read_figures
 
 FIGURES = {
     "poseidon.embedding:_NO_LIMIT": 1_152_921_504_606_846_976,
-    "poseidon.embedding:_TRIAL_LOOKS": 400_000_000,
+    "poseidon.embedding:_TRIAL_CHECKS": 400_000_000,
     "poseidon.explanation_tables:_MOST_TEXTS": 10,
     "poseidon.explanation_tables:_UNWRAPPED": 10_000,
     "poseidon.explanation_tables:print_explanation.most": 0,

@@ -93,7 +93,7 @@ PROTOCOLS: Final = {
     "refusals": "yields why machines are refused, with the machines",
     "cures": "yields what would let a task have a place",
     "count_room": "counts the tasks that machines, or groups of them, still take",
-    "count_looks": "estimates how often a round looks at each machine for a class",
+    "count_checks": "estimates how often a round checks each machine for a class",
     "next_in": "returns in how many seconds something is due",
     "due": "returns what is due now",
     "refusal": 'returns why something is refused, "" if it is not',

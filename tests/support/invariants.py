@@ -90,10 +90,11 @@ def _order(cluster: Cluster) -> None:
         len(set(tasks.sequence[rows].tolist())) == len(rows),
         "two tasks are in one place of the order of arrival",
     )
-    came = tasks.came[rows[tasks.state[rows] != int(TaskPhase.PENDING)]].tolist()
+    came = tasks.arrival_number[rows[tasks.state[rows] != int(TaskPhase.PENDING)]].tolist()
     _require(len(set(came)) == len(came), "two tasks came to machines in one place of the order")
     _require(
-        min(came, default=1) > 0 and max(came, default=cluster.last_came) <= cluster.last_came,
+        min(came, default=1) > 0
+        and max(came, default=cluster.last_arrival_number) <= cluster.last_arrival_number,
         "a task came to its machine later than the last",
     )
 

@@ -120,7 +120,7 @@ def _measure(solver: Solver, cluster: list[Event], events: list[Event], runs: in
     """Return a round per run on a fresh scheduler; the first run warms up."""
     configuration = CoreConfiguration(
         overlays=(WeightedModel(load_model("topology", {})),),
-        options=core_options.RoundOptions(namespace_looks=2**40),  # one namespace's groups in one round
+        options=core_options.RoundOptions(namespace_checks=2**40),  # one namespace's groups in one round
     )
     sizes = {event.job.id: event.job.min_members for event in events if isinstance(event, JobDefined)}
     seconds, result = [], None

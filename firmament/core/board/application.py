@@ -67,7 +67,7 @@ class ApplicationBoard:
         The results are float64[A] in units, and bool[A].
         """
         kind = int(self.app.kind[index])
-        fits = self._residual.fits(index)
+        fits = self._residual.find_fitting(index)
         closed = self._algebra.find_closed(kind, self._in_domain, self._link_left)
         if closed is not None:
             fits &= ~closed[self.domain]

@@ -23,9 +23,9 @@ class Board:
     """The machines of a round with the tasks that have been placed on them.
 
     All code that places tasks, tries places or removes tasks works on a board, so there is one answer to where one
-    more task may go. A caller may ask about one machine (``fits``), about all machines (``open_to``, ``takes``) or
-    about some (``units``). The answers always follow the same rules in the same order: filters and pins, resources,
-    limits of models, rules between tasks, pairs of tasks.
+    more task may go. A caller may ask about one machine (``fits``), about all machines (``find_fitting``) or
+    about some (``count_fitting``). The answers always follow the same rules in the same order: filters and pins,
+    resources, limits of models, rules between tasks, pairs of tasks.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:
@@ -78,22 +78,21 @@ class Board:
             and (not paired or self.pairs.allows(cls, machine))
         )
 
-    def open_to(self, cls: int) -> Bool:
-        """Return on which machines ``fits`` holds for a class if limits of pairs do not count: bool[M]."""
-        fits = self.residual.fits(int(self.problem.shape[cls]))
+    def find_fitting(self, cls: int, *, paired: bool = True) -> Bool:
+        """Return on which machines ``fits`` holds for a class: bool[M]. ``paired``: as there."""
+        fits = self.residual.find_fitting(int(self.problem.shape[cls]))
         allowed = self.rules.find_allowed(cls)
         if allowed is not None:
             fits &= allowed
-        return self.problem.limit_to_pins(cls, fits)
-
-    def takes(self, cls: int) -> Bool:
-        """Return on which machines ``fits`` holds for a class: bool[M]."""
-        fits = self.open_to(cls)
-        for _, refused in self.pairs.refusals(cls):
-            fits &= ~refused
+        fits = self.problem.limit_to_pins(cls, fits)
+        if paired:
+            for _, refused in self.pairs.refusals(cls):
+                fits &= ~refused
         return fits
 
-    def units(self, cls: int, machines: Int64, *, together: bool = False, requests: bool = True) -> Int64:
+    def count_fitting(
+        self, cls: int, machines: Int64, *, together: bool = False, requests: bool = True
+    ) -> Int64:
         """Return how many tasks of a class each of ``machines`` takes if the other machines take none: int64[A].
 
         Free amounts and limits of models are exact. Rules and pairs only close a machine or leave it open. If two
@@ -103,7 +102,7 @@ class Board:
         tasks are placed. ``requests``: whether requests of resources count.
         """
         problem, shape = self.problem, int(self.problem.shape[cls])
-        units = self.residual.units(np.full(len(machines), shape), machines, requests=requests)
+        units = self.residual.count_fitting(np.full(len(machines), shape), machines, requests=requests)
         open_to: Bool = problem.feasible[shape, machines].copy()
         if cls in problem.pins:
             open_to &= np.isin(machines, problem.pins[cls])
@@ -211,7 +210,7 @@ def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments,
         without.book(placed.select(~lower))
         quotas = without.residual.quotas
         if quotas is None:
-            if any(without.takes(cls).any() for cls in asked.tolist()):
+            if any(without.find_fitting(cls).any() for cls in asked.tolist()):
                 return True
             continue
         # Tasks of two queues are compared by more than importance; tasks of one queue, by importance alone.
@@ -224,12 +223,12 @@ def is_displaced(problem: PlacementProblem, waiting: Int64, placed: Assignments,
         others = others[
             (draw < 0) | quotas.find_open()[draw]
         ]  # there may be thousands of queues with nothing left
-        if any(without.takes(cls).any() for cls in others.tolist()):
+        if any(without.find_fitting(cls).any() for cls in others.tolist()):
             return True
         for node in np.unique(queue[same]).tolist():
             own = less.select(queue_of_less == node)
             quotas.book(problem.shape[own.cls], own.machine, -own.count)
-            if any(without.takes(cls).any() for cls in asked[queue == node].tolist()):
+            if any(without.find_fitting(cls).any() for cls in asked[queue == node].tolist()):
                 return True
             quotas.book(problem.shape[own.cls], own.machine, own.count)
     return False

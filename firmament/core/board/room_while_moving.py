@@ -35,9 +35,9 @@ class MovingRoom:
         """int64[M], number of tasks of the round on each machine."""
         return self._residual.placed
 
-    def units(self, shapes: Int64, machines: Int64) -> Int64:
+    def count_fitting(self, shapes: Int64, machines: Int64) -> Int64:
         """Return how many tasks of ``shapes[i]`` fit on ``machines[i]`` if no others are placed there: int64[A]."""
-        return np.where(self._feasible[shapes, machines], self._residual.units(shapes, machines), 0)
+        return np.where(self._feasible[shapes, machines], self._residual.count_fitting(shapes, machines), 0)
 
     def open_to_some(self, shapes: Int64) -> Bool:
         """Return which machines can take the smallest request of each resource among ``shapes``: bool[M]."""

@@ -53,7 +53,7 @@ class LimitsNow:
         self._joint = [*limited, *(rows for each in answers for rows in each.joint)]
         self._ledgers = [*(each.ledger for each in answers if each.ledger is not None), *kept]
 
-    def open_to(self, cls: Int64, machine: Int64) -> Bool:
+    def pass_filters(self, cls: Int64, machine: Int64) -> Bool:
         """Return whether filters allow tasks of ``cls[i]`` on ``machine[i]``: bool[N]."""
         open_to: Bool = np.ones(len(cls), dtype=np.bool_)
         for feasible in self._filters:
@@ -157,10 +157,14 @@ def find_disturbed(cluster: Cluster, snapshot: Snapshot) -> Bool:
             at = table.row_of.get(then.name, -1)
             found[row] = at < 0 or table.specs[at] != then
     size = len(tasks.uid)
-    new = (tasks.machine[:size] >= 0) & (tasks.came[:size] > snapshot.came)
+    new = (tasks.machine[:size] >= 0) & (tasks.arrival_number[:size] > snapshot.arrival_number)
     names = {table.specs[row].name for row in np.unique(tasks.machine[:size][new]).tolist()}
     for kind in snapshot.removals:
-        names |= {name for name, came in records.came.get(kind, {}).items() if came > snapshot.came}
+        names |= {
+            name
+            for name, arrival_number in records.arrival_numbers.get(kind, {}).items()
+            if arrival_number > snapshot.arrival_number
+        }
     if names:
         found[[row for row, name in enumerate(snapshot.machine_names) if name in names]] = True
     return found
@@ -173,7 +177,7 @@ def list_records_changed_since(cluster: Cluster, snapshot: Snapshot) -> frozense
         kind
         for kind, removals in snapshot.removals.items()
         if records.removals[kind] != removals
-        or max(records.came.get(kind, {}).values(), default=-1) > snapshot.came
+        or max(records.arrival_numbers.get(kind, {}).values(), default=-1) > snapshot.arrival_number
     )
     others = (kind for kind, count in snapshot.changes.items() if records.changes[kind] != count)
     return frozenset((*of_machines, *others))

@@ -128,7 +128,7 @@ def assume_placements(
     depends_on = binding_dependencies(snapshot.problem.rules, decided.cls[where], decided.row[where], uids)
     if ordered.any():
         for place, leader in find_predecessors(
-            cluster, decided.task[where], ordered[where], snapshot.came
+            cluster, decided.task[where], ordered[where], snapshot.arrival_number
         ).items():
             depends_on[place] = tuple(dict.fromkeys((*depends_on.get(place, ()), leader)))
     at = {int(index): place for place, index in enumerate(where)} if allocations else {}
@@ -258,20 +258,20 @@ def keeps_order(snapshot: Snapshot, cls: Int64, row: Int64) -> Bool:
     return kept
 
 
-def find_predecessors(cluster: Cluster, tasks: Int64, ordered: Bool, came: int) -> dict[int, str]:
+def find_predecessors(cluster: Cluster, tasks: Int64, ordered: Bool, arrival_number: int) -> dict[int, str]:
     """Return, by index of a placement, the uid of the task on its machine that must be bound before it.
 
     ``tasks``: int64[N], rows of tasks that have just been assumed, in the order in which they were admitted;
-    ``ordered``: bool[N]. Tasks whose arrival number exceeds ``came`` are those of this round. Placements that wait
-    for no task are left out.
+    ``ordered``: bool[N]. Tasks whose arrival number exceeds ``arrival_number`` are those of this round. Placements
+    that wait for no task are left out.
     """
     table = cluster.tasks
     indices = np.flatnonzero(ordered)
     last: dict[int, str] = {}
     if len(indices):
         earlier = table.in_state(TaskPhase.ASSUMED)
-        earlier = earlier[table.came[earlier] <= came]
-        earlier = earlier[np.argsort(table.came[earlier], kind="stable")]
+        earlier = earlier[table.arrival_number[earlier] <= arrival_number]
+        earlier = earlier[np.argsort(table.arrival_number[earlier], kind="stable")]
         last = {int(table.machine[task]): table.uid[task] for task in earlier.tolist()}
     waits = {}
     for index in indices.tolist():

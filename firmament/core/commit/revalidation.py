@@ -69,7 +69,7 @@ class Recheck:
         if ordered.any():
             self._allowed &= ~(ordered & find_disturbed(cluster, snapshot)[decided.row])
         if limits is not None and self._allowed.any():
-            self._allowed &= limits.open_to(decided.cls, self._machine)
+            self._allowed &= limits.pass_filters(decided.cls, self._machine)
 
     def assume(self) -> Bool:
         """Put the placements that are still valid into effect, and return which they are: bool[N].

@@ -65,7 +65,7 @@ class RemainingJointCapacity:
 
     # --- questions about one machine -----------------------------------------------------------------------------
 
-    def takes(self, shape: int, machine: int) -> bool:
+    def fits(self, shape: int, machine: int) -> bool:
         """Return whether the rows allow one more task of a shape on a machine."""
         row, amount = int(self.rows.row_of[machine]), int(self.rows.amount[shape])
         return row < 0 or amount <= 0 or bool(self.left[row] >= amount)
@@ -146,7 +146,7 @@ class ModelLimits:
         shape, at = int(self._shape[cls]), np.array([machine])
         if self._quotas is not None and not self._quotas.lets_in(shape, machine):
             return False
-        return all(joint.takes(shape, machine) for joint in self._joint) and all(
+        return all(joint.fits(shape, machine) for joint in self._joint) and all(
             ledger.room_at(self._shape[[cls]], at)[0] > 0 for ledger in self._ledgers
         )
 

@@ -41,7 +41,7 @@ class LostPlace(NamedTuple):
     """A machine (row of the snapshot), and the tasks that took it from another task: class -> number of tasks."""
 
     machine: int
-    takers: Mapping[int, int]
+    occupants: Mapping[int, int]
 
 
 class Contention:
@@ -76,25 +76,25 @@ class Contention:
     def find_lost_place(self, index: int) -> LostPlace | None:
         """Return the place that a class lost to the fewest tasks.
 
-        The result's ``takers`` are empty if the tasks that took the place are gone or unknown.
+        The result's ``occupants`` are empty if the tasks that took the place are gone or unknown.
 
         The result is None if no machine could take the class, or some machine still can.
         """
         if len(self._placed.cls) == 0:
             return None
-        places = self._start.takes(index)
+        places = self._start.find_fitting(index)
         if not places.any():
             return None
-        closed = np.flatnonzero(places & ~self._end.takes(index))
+        closed = np.flatnonzero(places & ~self._end.find_fitting(index))
         if len(closed) == 0:
             return None
         taken = closed[self._tasks_on[closed] > 0]
         nearest = taken[np.argsort(self._tasks_on[taken], kind="stable")][:_MACHINES]
         found: list[LostPlace] = []
         for machine in nearest.tolist():
-            if takers := self._find_fewest(index, machine):
-                found.append(LostPlace(machine, takers))
-                if sum(takers.values()) == 1:
+            if occupants := self._find_fewest(index, machine):
+                found.append(LostPlace(machine, occupants))
+                if sum(occupants.values()) == 1:
                     break  # no machine needs fewer tasks to leave
         return min(found, key=self._rank, default=LostPlace(int((taken if len(taken) else closed)[0]), {}))
 
@@ -134,7 +134,7 @@ class Contention:
         return int(self._snapshot.problem.priority[cls])
 
     def _rank(self, lost: LostPlace) -> tuple[int, int]:
-        return sum(lost.takers.values()), max(map(self._importance, lost.takers))
+        return sum(lost.occupants.values()), max(map(self._importance, lost.occupants))
 
     def _find_fewest(self, index: int, machine: int) -> dict[int, int]:
         """Return the fewest tasks, by class, without which a machine takes one more task of a class.
@@ -147,11 +147,11 @@ class Contention:
         trial = _OneMachine(self._start, self._end_without_ledgers, index, machine, came)
         if not self._try_without(trial, came):
             return {}
-        for takers in _small_sets(came):
+        for occupants in _small_sets(came):
             if self._left <= 0:
                 return {}
-            if self._try_without(trial, takers):
-                return takers
+            if self._try_without(trial, occupants):
+                return occupants
         return self._find_by_returning(trial, came)
 
     def _may_free_quota(self, index: int, machine: int, came: Iterable[int]) -> bool:
@@ -181,9 +181,9 @@ class Contention:
                 out = less
         return {cls: out[cls] for cls in came if out[cls]}
 
-    def _try_without(self, trial: _OneMachine, takers: Mapping[int, int]) -> bool:
+    def _try_without(self, trial: _OneMachine, occupants: Mapping[int, int]) -> bool:
         self._left -= 1
-        return trial.has_room_without(takers)
+        return trial.has_room_without(occupants)
 
     def _members(self, lost: LostPlace) -> list[int]:
         """Return the rows of the tasks that took a place; of each class, the tasks that have waited least.
@@ -193,7 +193,7 @@ class Contention:
         name = self._snapshot.machine_names[lost.machine]
         row, tasks = self._cluster.machines.row_of.get(name), self._cluster.tasks
         found: list[int] = []
-        for cls, count in lost.takers.items():
+        for cls, count in lost.occupants.items():
             members = self._snapshot.members[cls]
             there = members[tasks.machine[members] == row]
             if len(there) < count:
@@ -242,22 +242,22 @@ class _OneMachine:
         parts = self._problem.requests[self._problem.shape[cls]][asked] / self._request[asked]
         return float(parts.sum())
 
-    def has_room_without(self, takers: Mapping[int, int]) -> bool:
-        """Return whether the machine would take the waiting task without the tasks ``takers``, given by class."""
-        if self._ledgers and not self._has_ledgers(takers):
+    def has_room_without(self, occupants: Mapping[int, int]) -> bool:
+        """Return whether the machine would take the waiting task without the tasks ``occupants``, given by class."""
+        if self._ledgers and not self._has_ledgers(occupants):
             return False
-        for cls, count in takers.items():
+        for cls, count in occupants.items():
             self._end.give_back(cls, self._machine, count)
         opens = self._end.fits(self._index, self._machine)
-        for cls, count in takers.items():
+        for cls, count in occupants.items():
             self._end.place(cls, self._machine, count)
         return opens
 
-    def _has_ledgers(self, takers: Mapping[int, int]) -> bool:
+    def _has_ledgers(self, occupants: Mapping[int, int]) -> bool:
         """Return whether the task fits by ledgers if only the remaining tasks came; ledgers cannot release tasks."""
         problem = self._problem
         shapes = problem.map_to_ledgers(problem.shape)
-        stay = {cls: count - takers.get(cls, 0) for cls, count in self._came.items()}
+        stay = {cls: count - occupants.get(cls, 0) for cls, count in self._came.items()}
         classes = np.array([cls for cls, count in stay.items() if count], dtype=np.int64)
         counts = np.array([count for count in stay.values() if count], dtype=np.int64)
         here = np.array([self._machine])

@@ -33,7 +33,7 @@ from firmament.core.snapshot.grouping import RoundContext
 from firmament.core.snapshot.snapshot import Snapshot
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
-from firmament.core.state.waiting import tell
+from firmament.core.state.waiting import set_message
 
 MOST_KINDS = 100
 """Most classes without gangs for which a round finds reasons, as that takes longer than placing a class."""
@@ -94,7 +94,7 @@ def pending_reasons(
         )
         message += explain_origins(cluster, snapshot, index)
         told = [row for row in rows.tolist() if tasks.message[row] != message]
-        tell(cluster, told, message)
+        set_message(cluster, told, message)
         if told:
             message += contention.explain(index, told)
             changed.append(Unscheduled(tuple(tasks.uid[row] for row in told), message, tuple(counts)))

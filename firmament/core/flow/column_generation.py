@@ -16,7 +16,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64
 from firmament.core.flow.generation_loop import generate_columns
 from firmament.core.flow.heights_and_prices import DualPrices
-from firmament.core.flow.network.arc_columns import OfferedArcs, choose_first_columns
+from firmament.core.flow.network.arc_columns import UnpinnedArcs, choose_first_columns
 from firmament.core.flow.network.network import (
     Network,
     build_network,
@@ -165,9 +165,9 @@ def optimal_flow(
 ) -> FlowOutcome | None:
     """Return an optimal flow for the waiting tasks of ``residual``, or None if no task fits on any machine.
 
-    ``fits`` maps each waiting shape to ``residual.fits(shape)``; ``penalties`` default to those of the residual. Errors
-    of the solver's first solve are raised. If a later solve reaches the time limit, the result is the last flow,
-    without a certificate.
+    ``fits`` maps each waiting shape to ``residual.find_fitting(shape)``; ``penalties`` default to those of the
+    residual. Errors of the solver's first solve are raised. If a later solve reaches the time limit, the result is the
+    last flow, without a certificate.
     """
     classes = residual.active()
     if not any(fits[int(shape)].any() for shape in np.unique(residual.problem.shape[classes])):
@@ -222,7 +222,7 @@ class _Generation:
     def __post_init__(self) -> None:
         residual, options, tuning = self.residual, self.options, self.tuning
         self._estimate = estimate_prices(residual, self.fits, tuning.prices)
-        self._offers = OfferedArcs(residual, self.fits, self._estimate.candidates)
+        self._offers = UnpinnedArcs(residual, self.fits, self._estimate.candidates)
         self.columns = choose_first_columns(
             residual,
             self._offers,

@@ -32,7 +32,7 @@ def admit(residual: Residual, proposed: Assignments) -> Assignments:
         this_turn = rank == turn
         turn_entries = ordered.select(this_turn)
         shapes = residual.problem.shape[turn_entries.cls]
-        count = np.minimum(turn_entries.count, residual.units(shapes, turn_entries.machine))
+        count = np.minimum(turn_entries.count, residual.count_fitting(shapes, turn_entries.machine))
         count = _limit_to_shared_rows(shared, shapes, turn_entries.machine, count, standing[this_turn])
         if residual.quotas is not None:
             count = residual.quotas.limit_in_turn(shapes, turn_entries.machine, count, standing[this_turn])

@@ -212,8 +212,8 @@ def narrow(residual: Residual, fits: dict[int, Bool], tuning: ReductionTuning) -
     """Return the problem over only the machines that its tasks need, or None if leaving out machines saves nothing.
 
     In the result, each machine forms a group of its own. ``fits`` maps each waiting shape to
-    ``residual.fits(shape)``. Problems in which machines share limits, and those with more than a handful of tasks,
-    are not reduced.
+    ``residual.find_fitting(shape)``. Problems in which machines share limits, and those with more than a handful of
+    tasks, are not reduced.
     """
     problem = residual.problem
     waiting = int(residual.remaining.sum())

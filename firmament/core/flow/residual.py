@@ -64,16 +64,16 @@ class Residual:
         active, oldest = self.active(), np.argmax(self.remaining > 0, axis=1)
         return active[np.lexsort((active, oldest[active], -self.problem.priority[active]))].tolist()
 
-    def fits(self, shape: int) -> Bool:
+    def find_fitting(self, shape: int) -> Bool:
         """Return on which machines one more task of a shape may go and fits: bool[M]."""
         fits = self.problem.feasible[shape].copy()
         self._close_full(fits, shape)
         return fits
 
-    def fits_of(self, shapes: Iterable[int]) -> dict[int, Bool]:
-        """Return ``fits`` for several shapes; an amount that several shapes request is compared only once."""
+    def find_fitting_by_shape(self, shapes: Iterable[int]) -> dict[int, Bool]:
+        """Return ``find_fitting`` for several shapes; an amount that several shapes request is compared only once."""
         if self.problem.irrevocable:  # A ledger answers for one shape at a time.
-            return {shape: self.fits(shape) for shape in shapes}
+            return {shape: self.find_fitting(shape) for shape in shapes}
         limits = list(self.limits())
         enough: dict[tuple[int, int], Bool] = {}
         fits = {}
@@ -120,7 +120,9 @@ class Residual:
             known_as = int(self.problem.map_to_ledgers(np.array([shape]))[0])
             machines &= ledger.count_room(known_as) > 0
 
-    def units(self, shapes: Int64, machines: Int64, *, quotas: bool = True, requests: bool = True) -> Int64:
+    def count_fitting(
+        self, shapes: Int64, machines: Int64, *, quotas: bool = True, requests: bool = True
+    ) -> Int64:
         """Return how many tasks of ``shapes[i]`` fit on ``machines[i]`` if no others come: int64[A]; exact, at least 0.
 
         ``quotas``, ``requests``: whether quotas, and requests of resources, count. For a row that stands for several
@@ -151,7 +153,7 @@ class Residual:
             if self.free.item(column, machine) < amount:
                 return False
         for joint in self.joint:
-            if not joint.takes(shape, machine):
+            if not joint.fits(shape, machine):
                 return False
         if self.quotas is not None and not self.quotas.lets_in(shape, machine):
             return False

@@ -83,7 +83,7 @@ class ContinuationTuning:
     enough_known: float = 0.9
     """Earlier prices are used if they cover this share of the tasks."""
     reach: float = 0.7
-    """Machines take part if they charge at most this many typical steps more than the best offer."""
+    """Machines take part if they charge at most this many typical steps more than the best bid."""
     most_moved: float = 8.0
     """Most typical steps by which the common level of prices may have moved; a larger move means another situation."""
     bisections: int = 11
@@ -93,7 +93,7 @@ class ContinuationTuning:
     new_bisections: int = 10
     """Halvings of twice ``new_range``, after which the price is more exact than the smoothing."""
     farthest: float = 50.0
-    """Difference in temperatures beyond which the better of two offers gets everything, as e**-50 is negligible."""
+    """Difference in temperatures beyond which the better of two bids gets everything, as e**-50 is negligible."""
     misleading: float = 0.8
     """Share of all tasks by which places and tasks of classes may differ at the earlier prices.
 
@@ -151,12 +151,12 @@ class PriceTuning:
     rare: int = 30
     """A shape that fits fewer machines of the sample gets no first price; it may then want all that it fits."""
     first_reach: float = 3.0
-    """After water-filling, machines are kept that charge at most this many typical steps more than the best offer.
+    """After water-filling, machines are kept that charge at most this many typical steps more than the best bid.
 
     Halved: 1.5, doubled: 1.6.
     """
     reach: float = 1.5
-    """After the first prices, machines are kept that charge at most this many typical steps more than the best offer.
+    """After the first prices, machines are kept that charge at most this many typical steps more than the best bid.
 
     Halved: 4.8, mean 1.3, more solves in 5 of 22.
     """

@@ -64,7 +64,7 @@ def _iter_placed(cluster: Cluster, numbers: dict[int, int]) -> Iterator[TasksBou
     tasks, groups = cluster.tasks, cluster.spread_groups.by_code
     names = cluster.machines.names
     rows = np.flatnonzero(tasks.find_placed() & (tasks.machine[: len(tasks.uid)] >= 0))
-    rows = rows[np.argsort(tasks.came[rows], kind="stable")]
+    rows = rows[np.argsort(tasks.arrival_number[rows], kind="stable")]
     columns = (tasks.machine, tasks.cls, tasks.priority, tasks.group_priority, tasks.spread)
     times = (tasks.assigned, tasks.initialized, tasks.created)
     for row, machine, cls, priority, group, spread, *dates in zip(

@@ -75,11 +75,11 @@ class GangSearch:
         best, where = -1, np.empty(0, dtype=np.int64)
         residual = board.residual
         for cls in wanted:
-            machines = np.flatnonzero(board.takes(cls))
+            machines = np.flatnonzero(board.find_fitting(cls))
             if not len(machines):
                 continue
             shape = int(residual.problem.shape[cls])
-            room = residual.units(np.full(len(machines), shape), machines)
+            room = residual.count_fitting(np.full(len(machines), shape), machines)
             if best < 0 or len(machines) < len(where):
                 best, where = cls, machines[np.argsort(room, kind="stable")]
         return best, where

@@ -136,7 +136,7 @@ def propose(
     """
     watch, options, tuning = means.stopwatch(), means.options, means.tuning.flow
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
-    fits = residual.fits_of(shapes)
+    fits = residual.find_fitting_by_shape(shapes)
     alike = narrow(residual, fits, tuning.reduction) or merge_alike(residual, fits, tuning.reduction)
     outcome = optimal_flow(
         alike.residual if alike else residual,
@@ -209,7 +209,7 @@ def _place_class(residual: Residual, cls: int) -> Assignments | None:
     if waiting == 0:
         return None
     shape = int(problem.shape[cls])
-    fits = residual.fits(shape)
+    fits = residual.find_fitting(shape)
     machines: Int64 = np.flatnonzero(fits)
     if cls in problem.pins:
         machines = problem.pins[cls][fits[problem.pins[cls]]]
@@ -267,7 +267,7 @@ def place_one_by_one(board: Board, classes: list[int], *, paired: bool = False) 
 def cheapest_machine(board: Board, cls: int, *, paired: bool = False) -> int | None:
     """Return the row of the machine where one more task of a class costs least; None if it fits nowhere."""
     problem = board.problem
-    machines = np.flatnonzero(board.takes(cls) if paired else board.open_to(cls))
+    machines = np.flatnonzero(board.find_fitting(cls, paired=paired))
     if len(machines) == 0:
         return None
     cost = problem.cost[problem.shape[cls], machines]

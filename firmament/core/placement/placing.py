@@ -249,7 +249,7 @@ class GangTrial:
             where = self._problem.pins.get(cls, every)
             shape = int(self._problem.shape[cls])
             where = where[self._problem.feasible[shape, where]]
-            places.append(int(residual.units(np.full(len(where), shape), where).clip(0, 10**6).sum()))
+            places.append(int(residual.count_fitting(np.full(len(where), shape), where).clip(0, 10**6).sum()))
         most = np.minimum(places, self._waiting[members].sum(axis=1))
         return members[np.argsort(np.array(places, dtype=np.int64), kind="stable")], int(most.sum())
 
@@ -311,7 +311,7 @@ class GangTrial:
         self._board.residual.remaining = np.where(chosen[:, None], self._waiting, 0)
 
 
-_LOOKS_AT_ONCE, _LOOKS_PER_CLASS = 32, 12
+_CHECKS_AT_ONCE, _CHECKS_PER_CLASS = 32, 12
 """Checks of rules between tasks that take as long as a search step without them; and such checks per further class."""
 
 
@@ -321,8 +321,8 @@ def weigh_rules(board: Board, members: Int64) -> int:
     A step checks the rules of each class, and copies all counters.
     """
     checks = sum(board.rules_of(cls).checks for cls in members.tolist())
-    looks = _LOOKS_PER_CLASS * (len(members) - 1) + checks + len(board.problem.rules.counters)
-    return 1 + looks // _LOOKS_AT_ONCE
+    all_checks = _CHECKS_PER_CLASS * (len(members) - 1) + checks + len(board.problem.rules.counters)
+    return 1 + all_checks // _CHECKS_AT_ONCE
 
 
 # --- Priorities: no task stays pending that would fit if less important tasks of the same round gave up their places.

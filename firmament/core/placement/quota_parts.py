@@ -211,7 +211,9 @@ class _Dealing:
         alike = problem.takes_requests_alone and cls not in problem.pins
         if alike and key in self._rooms:
             return self._rooms[key]
-        tasks = residual.units(np.full(problem.machines, shape), np.arange(problem.machines), quotas=False)
+        tasks = residual.count_fitting(
+            np.full(problem.machines, shape), np.arange(problem.machines), quotas=False
+        )
         room = _Room(np.where(problem.limit_to_pins(cls, problem.feasible[shape]), tasks, 0))
         if alike:
             self._rooms[key] = room

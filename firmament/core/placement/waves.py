@@ -97,7 +97,7 @@ def _split_class(board: Board, cell_shares: CellShares, cls: int, *, first: bool
     waiting = int(residual.remaining[cls].sum())
     if not (rules.binding or rules.soft):
         return [ClassPart(cls, waiting)]
-    open_to = board.open_to(cls)
+    open_to = board.find_fitting(cls, paired=False)
     if not open_to.any():
         return []
     soft = soft_cost(board.rules, cls, open_to)
@@ -273,7 +273,7 @@ class CellShares:
     def _compute_room(self, cls: int, cells: _Cells) -> Int64:
         """Return how many tasks of a class each cell takes, minus the average use by earlier classes of the wave."""
         shape = int(self._problem.shape[cls])
-        alone = self._residual.units(np.full(len(cells.machines), shape), cells.machines)
+        alone = self._residual.count_fitting(np.full(len(cells.machines), shape), cells.machines)
         most: Int64 = np.add.reduceat(alone, cells.first)
         request = self._problem.requests[shape]
         for column in np.flatnonzero(request).tolist():

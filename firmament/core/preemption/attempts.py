@@ -194,7 +194,7 @@ class AttemptSearch:
     def find_best(self, now: PreemptionState, classes: Int64) -> PreemptionState:
         """Return a copy of ``now`` in which tasks of some classes of one priority have places, if that is possible."""
         best, rule = now.copy(), VictimConstraint()
-        self._stages.run(best, classes, closely=True)
+        self._stages.run(best, classes, gradually=True)
         few = now.few(len(best.taken) - len(now.taken))
         if not (few and self._worth_more(now, best, classes)):
             return best

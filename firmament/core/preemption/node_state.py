@@ -172,11 +172,11 @@ class PreemptionState:
             usable &= ~refused
         return usable
 
-    def takes(self, cls: int, machine: int) -> bool:
+    def allows(self, cls: int, machine: int) -> bool:
         """Return whether a machine accepts a task of a class by models' limits, quotas and rules, resources aside."""
         problem = self.problem
         shape = int(problem.shape[cls])
-        if not all(limit.takes(shape, machine) for limit in self.limits):
+        if not all(limit.fits(shape, machine) for limit in self.limits):
             return False
         if self.quotas is not None and not self.quotas.lets_in(shape, machine):
             return False

@@ -46,7 +46,7 @@ def _move(now: PreemptionState, cls: int, machine: int) -> bool:
     now.withdraw(cls, machine)
     if any(_can_stay(now, machine, victim) for victim in now.chosen[machine]):
         for other in places.tolist():
-            if now.takes(cls, other):
+            if now.allows(cls, other):
                 now.put(cls, other)
                 _reprieve(now, machine)
                 return True

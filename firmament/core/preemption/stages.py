@@ -29,7 +29,7 @@ from firmament.solvers.base import Solver, SolverTimeoutError
 
 
 @dataclass(slots=True)
-class _BundleOffer:
+class _BundleCandidates:
     """The bundles of victims for a class; ``stale``: machines whose bundles must be recomputed, None for all."""
 
     bundles: Bundles | None = None
@@ -46,32 +46,32 @@ class Stages:
         self._time_limit = time_limit
         self._closed_machines = ClosedMachineBundles(now.tuning)
         self._passes = 0
-        self._closely = False
+        self._gradually = False
         self._blocked = self._nobody = np.zeros(now.preemption.victims, dtype=np.bool_)
 
     def run(
-        self, now: PreemptionState, classes: Int64, blocked: Bool | None = None, *, closely: bool = False
+        self, now: PreemptionState, classes: Int64, blocked: Bool | None = None, *, gradually: bool = False
     ) -> None:
         """Find places in the state ``now`` for some classes of one priority, by evictions.
 
-        ``blocked``: bool[V], tasks that must not leave; None if all may. ``closely``: whether to evict few bundles at a
-        time if tasks and machines are few.
+        ``blocked``: bool[V], tasks that must not leave; None if all may. ``gradually``: whether to evict few bundles
+        at a time if tasks and machines are few.
         """
         self._now = now
-        self._closely = closely and now.few(int(now.remaining[classes].sum()))
+        self._gradually = gradually and now.few(int(now.remaining[classes].sum()))
         oldest = np.argmax(self._now.waiting[classes] > 0, axis=1)
         order = classes[np.lexsort((classes, oldest))].tolist()
         begin = len(self._now.taken)
         self._blocked = self._nobody if blocked is None else blocked
-        offers = {cls: _BundleOffer() for cls in order}
+        candidates = {cls: _BundleCandidates() for cls in order}
         for lenient in (False, True):
-            for offer in offers.values():
-                offer.refused.clear()
+            for candidate in candidates.values():
+                candidate.refused.clear()
             while self._passes < self._now.tuning.most_passes and self._waiting(order):
                 self._passes += 1
-                moved = self._fill(offers)
+                moved = self._fill(candidates)
                 try:
-                    moved = self._match(offers, lenient=lenient) or moved
+                    moved = self._match(candidates, lenient=lenient) or moved
                 except SolverTimeoutError:
                     return
                 if not moved:
@@ -83,59 +83,59 @@ class Stages:
 
     # --- placing tasks that need no victims ----------------------------------------------------------------------
 
-    def _fill(self, offers: dict[int, _BundleOffer]) -> bool:
+    def _fill(self, candidates: dict[int, _BundleCandidates]) -> bool:
         """Place tasks that need no victims; return whether there were any."""
         moved = False
-        for cls in self._waiting(list(offers)):
-            found = self._bundles(cls, offers[cls])
+        for cls in self._waiting(list(candidates)):
+            found = self._bundles(cls, candidates[cls])
             for machine in found.rows[found.count == 0].tolist():
                 while self._now.remaining[cls] > 0 and self._fits(cls, machine):
-                    self._give(offers, cls, machine, [])
+                    self._give(candidates, cls, machine, [])
                     moved = True
                 if self._now.remaining[cls] == 0:
                     break
         return moved
 
     def _fits(self, cls: int, machine: int) -> bool:
-        return self._now.fits(cls, machine) and self._now.takes(cls, machine)
+        return self._now.fits(cls, machine) and self._now.allows(cls, machine)
 
     # --- choosing bundles by a flow ------------------------------------------------------------------------------
 
-    def _match(self, offers: dict[int, _BundleOffer], *, lenient: bool) -> bool:
+    def _match(self, candidates: dict[int, _BundleCandidates], *, lenient: bool) -> bool:
         """Solve the network once, and evict the bundles that it chooses; return whether any task got a place."""
-        offered = {}
-        for cls in self._waiting(list(offers)):
-            found = self._bundles(cls, offers[cls])
-            good = (found.count > 0) & ~np.isin(found.rows, sorted(offers[cls].refused))
+        usable = {}
+        for cls in self._waiting(list(candidates)):
+            found = self._bundles(cls, candidates[cls])
+            good = (found.count > 0) & ~np.isin(found.rows, sorted(candidates[cls].refused))
             if not lenient:
                 good &= found.over == 0
             if good.any():
-                offered[cls] = found.select(good)
-        if not offered:
+                usable[cls] = found.select(good)
+        if not usable:
             return False
-        tasks = {cls: int(self._now.remaining[cls]) for cls in offered}
+        tasks = {cls: int(self._now.remaining[cls]) for cls in usable}
         machines = self._now.problem.machines
         chosen = choose_bundles(
-            offered, tasks, machines, self._solver, self._time_limit, self._now.tuning.spare_arcs
+            usable, tasks, machines, self._solver, self._time_limit, self._now.tuning.spare_arcs
         )
-        return self._carry_out(offers, offered, chosen)
+        return self._carry_out(candidates, usable, chosen)
 
     def _carry_out(
         self,
-        offers: dict[int, _BundleOffer],
-        offered: dict[int, Bundles],
+        candidates: dict[int, _BundleCandidates],
+        usable: dict[int, Bundles],
         chosen: list[tuple[int, int]],
     ) -> bool:
         """Evict the chosen bundles, the cheapest first; return whether any task got a place.
 
-        Only bundles as good as the first useful one are evicted. Machines whose bundles are not evicted may offer
+        Only bundles as good as the first useful one are evicted. Machines whose bundles are not evicted may have
         better bundles after these evictions. Bundles are as good if as many victims exceed budgets, and the most
-        important victim is as important. If ``_closely`` is set, at most a quarter of the bundles are evicted.
+        important victim is as important. If ``_gradually`` is set, at most a quarter of the bundles are evicted.
         """
-        most = (len(chosen) + 3) // 4 if self._closely else len(chosen)
+        most = (len(chosen) + 3) // 4 if self._gradually else len(chosen)
         carried_out: tuple[int, int] | None = None
         for number, (cls, place) in enumerate(chosen):
-            bundles = offered[cls]
+            bundles = usable[cls]
             worth = int(bundles.over[place]), int(bundles.top[place])
             if carried_out is not None and (number >= most or worth > carried_out):
                 break
@@ -143,52 +143,58 @@ class Stages:
             going = self._now.add_gangs(victims)
             more = self._now.count_beyond(going) > worth[0] or len(going) > int(bundles.count[place])
             if more or self._now.splits(cls, going):
-                offers[cls].stale = None  # an earlier bundle has used up a budget, or what a gang can spare
-            elif self._try(offers, cls, int(bundles.rows[place]), going):
+                candidates[
+                    cls
+                ].stale = None  # an earlier bundle has used up a budget, or what a gang can spare
+            elif self._try(candidates, cls, int(bundles.rows[place]), going):
                 carried_out = worth
         return carried_out is not None
 
-    def _try(self, offers: dict[int, _BundleOffer], cls: int, machine: int, victims: list[int]) -> bool:
+    def _try(
+        self, candidates: dict[int, _BundleCandidates], cls: int, machine: int, victims: list[int]
+    ) -> bool:
         """Evict a bundle for a task if that still helps after earlier bundles; return whether the task was placed."""
         now = self._now
         now.evict(victims)
         if not self._fits(cls, machine) or is_room_taken_back(now, cls, machine, victims):
             for victim in victims:
                 now.spare_victim(victim)
-            offers[cls].refused.add(machine)
+            candidates[cls].refused.add(machine)
             return False
-        self._give(offers, cls, machine, victims)
+        self._give(candidates, cls, machine, victims)
         return True
 
-    def _give(self, offers: dict[int, _BundleOffer], cls: int, machine: int, victims: list[int]) -> None:
+    def _give(
+        self, candidates: dict[int, _BundleCandidates], cls: int, machine: int, victims: list[int]
+    ) -> None:
         """Place a task, and mark as stale the bundles that this may change."""
         self._now.put(cls, machine)
         preemption = self._now.preemption
         far = self._now.coupled or any(preemption.budgets[preemption.kind[victim]] for victim in victims)
         far |= len(self._now.spare) > 0 and bool((preemption.gang[victims] >= 0).any())
-        for offer in offers.values():
+        for candidate in candidates.values():
             if far:
-                offer.stale = None
-                offer.refused.clear()
-            elif offer.stale is not None:
-                offer.stale.add(machine)
+                candidate.stale = None
+                candidate.refused.clear()
+            elif candidate.stale is not None:
+                candidate.stale.add(machine)
 
     # --- finding bundles -----------------------------------------------------------------------------------------
 
-    def _bundles(self, cls: int, offer: _BundleOffer) -> Bundles:
+    def _bundles(self, cls: int, candidate: _BundleCandidates) -> Bundles:
         """Return the bundles of a class on all machines that may take it, in the current state."""
-        known = offer.bundles
-        if known is None or offer.stale is None:
+        known = candidate.bundles
+        if known is None or candidate.stale is None:
             usable = np.flatnonzero(self._now.usable(cls))
             known = self._add_openings(cls, self._compute(cls, usable))
-        elif offer.stale:
-            rows = np.array(sorted(offer.stale), dtype=np.int64)
+        elif candidate.stale:
+            rows = np.array(sorted(candidate.stale), dtype=np.int64)
             usable = rows[self._now.usable(cls)[rows]]
             kept = known.select(~np.isin(known.rows, rows))
             known = Bundles.join([kept, self._compute(cls, usable)], self._now.preemption.victims)
             if not len(known.rows):
                 known = self._add_openings(cls, known)
-        offer.bundles, offer.stale = known, set()
+        candidate.bundles, candidate.stale = known, set()
         return known
 
     def _add_openings(self, cls: int, known: Bundles) -> Bundles:

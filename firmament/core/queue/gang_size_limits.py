@@ -14,13 +14,13 @@ MOST_SELECTED_OF_A_GANG = 2_000
 """How often a gang's terms of pod affinity and anti-affinity may select kinds of its own members; a term is checked
 against each kind that it selects."""
 
-MOST_LOOKS_OF_A_GANG = 16_000
-"""The most looks at each machine for all kinds of a gang's members, whatever their rules are."""
+MOST_CHECKS_OF_A_GANG = 16_000
+"""The most checks of each machine for all kinds of a gang's members, whatever their rules are."""
 
 _OF_A_KIND = 40
-"""Looks at each machine for a kind of a gang's members in addition to its rules.
+"""Checks of each machine for a kind of a gang's members in addition to its rules.
 
-These looks stand for a kind's own time on 1,500 machines, and for finding the reasons why it fits nowhere.
+These checks stand for a kind's own time on 1,500 machines, and for finding the reasons why it fits nowhere.
 """
 
 
@@ -40,10 +40,10 @@ def explain_too_large(work: ClassWork, classes: Int64) -> str:
             f"has {terms} terms of pod affinity and anti-affinity, which select its {len(classes)} kinds of members "
             f"{selected} times; at most {MOST_SELECTED_OF_A_GANG} are supported, use fewer or label the members alike"
         )
-    looked = int(work.looks[classes].sum()) + _OF_A_KIND * len(classes)
-    if looked > MOST_LOOKS_OF_A_GANG:
+    checked = int(work.checks[classes].sum()) + _OF_A_KIND * len(classes)
+    if checked > MOST_CHECKS_OF_A_GANG:
         return (
-            f"has {len(classes)} kinds of members, for whose specs a round looks at each node {looked} times; at most "
-            f"{MOST_LOOKS_OF_A_GANG} are supported, use fewer rules or make members alike"
+            f"has {len(classes)} kinds of members, for whose specs a round looks at each node {checked} times; at most "
+            f"{MOST_CHECKS_OF_A_GANG} are supported, use fewer rules or make members alike"
         )
     return ""

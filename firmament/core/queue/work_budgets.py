@@ -26,10 +26,10 @@ from cost_models.interface import Bool, Int64
 from firmament.core.queue.class_work import (
     ORDINARY,
     PAIR,
-    PLAIN_LOOKS,
+    PLAIN_CHECKS,
     ClassWork,
     Unit,
-    count_group_looks,
+    count_group_checks,
     estimate_work,
     unit_of_gang,
     units_of_classes,
@@ -40,7 +40,7 @@ from firmament.core.rules.registry import NodeRules
 from firmament.core.rules.tree_groups.compilation import list_groups
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
-from firmament.core.state.waiting import note_put_off, tell
+from firmament.core.state.waiting import note_put_off, set_message
 
 PUT_OFF = "put off to a round of its own: its namespace asks for so much that others would have to wait"
 """Message for a task that a round left out because of the budget, and that no round has tried before."""
@@ -55,14 +55,14 @@ class Budgets:
     ``put_off``: how many tasks the last round left out because of the budget; they wait for a round of their own.
     """
 
-    def __init__(self, cluster: Cluster, rules: NodeRules, budget: int, class_looks: int) -> None:
-        """``rules``: the rules about machines. ``budget``, ``class_looks``: as in ``RoundOptions``."""
+    def __init__(self, cluster: Cluster, rules: NodeRules, budget: int, class_checks: int) -> None:
+        """``rules``: the rules about machines. ``budget``, ``class_checks``: as in ``RoundOptions``."""
         self._cluster = cluster
         self._budget = budget
-        self._work = ClassWork(cluster, rules, class_looks)
+        self._work = ClassWork(cluster, rules, class_checks)
         self._turns, self._ordinary_turns = Turns(), Turns()
-        self._looks = np.empty(0, dtype=np.int64)
-        """By class row: how many looks at all machines the class takes, given the other waiting classes."""
+        self._checks = np.empty(0, dtype=np.int64)
+        """By class row: how many checks of all machines the class takes, given the other waiting classes."""
         self._expensive = np.empty(0, dtype=np.bool_)
         self._names: list[str] = []
         self._namespace = np.empty(0, dtype=np.int64)
@@ -90,7 +90,7 @@ class Budgets:
             return waiting
         tasks, work = self._cluster.tasks, self._work
         work.estimate_new()
-        counts = np.bincount(tasks.cls[waiting], minlength=len(work.looks))
+        counts = np.bincount(tasks.cls[waiting], minlength=len(work.checks))
         ordinary, expensive = self._at_most(counts)
         ruled = self._find_ruled(waiting)
         expensive += len({tasks.job[row] for row in waiting[ruled].tolist()}) * self._of_a_group
@@ -104,24 +104,24 @@ class Budgets:
                 self._waited = False
             return self._refuse_gangs(waiting, counts)
         self._rounds += 1
-        self._look_at(counts)
+        self._estimate(counts)
         heavy = self._heavy(waiting, ruled)
         chosen = self._choose(waiting, heavy, ruled)
         self.put_off = int(np.count_nonzero(heavy & ~chosen))
         new = tasks.put_off[waiting] == 0
-        untold = (row for row in waiting[new & heavy & ~chosen].tolist() if not tasks.message[row])
-        tell(self._cluster, untold, PUT_OFF)
+        unreported = (row for row in waiting[new & heavy & ~chosen].tolist() if not tasks.message[row])
+        set_message(self._cluster, unreported, PUT_OFF)
         note_put_off(self._cluster, waiting[new], self._rounds)
         note_put_off(self._cluster, waiting[chosen], 0)
         self._waited = not chosen.all()
         self.limited = self._waited or self._own_round_is_due
         return waiting[chosen] if self._waited else waiting
 
-    def _look_at(self, counts: Int64) -> None:
+    def _estimate(self, counts: Int64) -> None:
         """Estimate the work of all classes for a round with ``counts`` tasks of each (int64[C])."""
         rules = self._together(counts > 0)
         self._expensive = rules > ORDINARY
-        self._looks = rules + self._list_extra()
+        self._checks = rules + self._list_extra()
 
     def _refuse_gangs(self, waiting: Int64, counts: Int64) -> Int64:
         """Return the tasks of a round in which all take part, without gangs that are too large for any round.
@@ -130,9 +130,9 @@ class Budgets:
         tasks by class.
         """
         gangs, tasks = self._cluster.jobs.gangs, self._cluster.tasks
-        if not gangs or int((self._work.looks + self._list_extra())[counts > 0].sum()) <= self._most:
+        if not gangs or int((self._work.checks + self._list_extra())[counts > 0].sum()) <= self._most:
             return waiting
-        self._look_at(counts)
+        self._estimate(counts)
         self._note_namespaces(waiting)
         members = np.array([tasks.job[row] in gangs for row in waiting.tolist()], dtype=np.bool_)
         refused = [unit.rows for unit in self._group_into_units(waiting[members]) if self._refuse(unit)]
@@ -149,30 +149,30 @@ class Budgets:
         return heavy & self._affordable(waiting, heavy, ruled)
 
     def _at_most(self, counts: Int64) -> tuple[int, int]:
-        """Return upper bounds on the looks that ``counts`` tasks of each class take if all terms select all classes.
+        """Return upper bounds on the checks that ``counts`` tasks of each class take if all terms select all classes.
 
         The first bound is for ordinary classes; the second, for classes that are or may become expensive.
         """
         work, present = self._work, counts > 0
         machines = max(1, len(self._cluster.machines))
         pairs = int(work.terms[present].sum()) * int(np.count_nonzero(present)) * PAIR
-        dear, plain = work.looks > ORDINARY, work.find_plain()
-        found = estimate_work(work.looks + self._list_extra(), counts, dear)
+        dear, plain = work.checks > ORDINARY, work.find_plain()
+        found = estimate_work(work.checks + self._list_extra(), counts, dear)
         ordinary = int(found[~dear & ~plain].sum())
         alike = int(found[plain].sum())
         if not self._waited:
-            # Many plain classes take less than one look at each machine per class, so they are counted together.
-            alike = min(alike, int(np.count_nonzero(plain & present)) * PLAIN_LOOKS // machines)
+            # Many plain classes take less than one check of each machine per class, so they are counted together.
+            alike = min(alike, int(np.count_nonzero(plain & present)) * PLAIN_CHECKS // machines)
         return ordinary + alike, int(found[dear].sum()) + pairs // machines
 
     def _list_extra(self) -> Int64:
         return self._work.list_extra(len(self._cluster.machines))
 
     def _together(self, present: Bool) -> Int64:
-        """Return the looks for each of the ``present`` classes (bool[C]) if all of them are in the round: int64[C]."""
+        """Return the checks for each of the ``present`` classes (bool[C]) if all of them are in the round: int64[C]."""
         work = self._work
-        found = work.looks.copy()
-        for row in np.flatnonzero(present & (work.terms > 0) & (work.looks <= ORDINARY)).tolist():
+        found = work.checks.copy()
+        for row in np.flatnonzero(present & (work.terms > 0) & (work.checks <= ORDINARY)).tolist():
             found[row] += work.count_among(row, present)
         return found
 
@@ -184,23 +184,23 @@ class Budgets:
         """
         cls = self._cluster.tasks.cls[rows]
         self._work.estimate_new()
-        present = np.zeros(len(self._work.looks), dtype=np.bool_)
+        present = np.zeros(len(self._work.checks), dtype=np.bool_)
         present[cls] = True
-        looks = self._together(present)
-        dear, cost = looks > ORDINARY, looks + self._list_extra()
+        checks = self._together(present)
+        dear, cost = checks > ORDINARY, checks + self._list_extra()
         found = np.zeros(len(rows), dtype=np.bool_)
-        if int(looks[present & dear].sum()) > self._most:
+        if int(checks[present & dear].sum()) > self._most:
             found |= dear[cls]
         if int(cost[present & ~dear].sum()) > self._most:
             names, namespace = number_namespaces(self._cluster, rows)
-            of, kinds = np.divmod(np.unique(self._pair(namespace, rows)), len(looks))
+            of, kinds = np.divmod(np.unique(self._pair(namespace, rows)), len(checks))
             sums = np.bincount(of, weights=cost[kinds] * ~dear[kinds], minlength=len(names))
             found |= ~dear[cls] & (sums > self._most)[namespace]
         return found
 
     @property
     def _most(self) -> int:
-        """The budget, expressed as a number of looks at all machines."""
+        """The budget, expressed as a number of checks of all machines."""
         return max(1, self._budget // max(1, len(self._cluster.machines)))
 
     # --- namespaces with too much work ----------------------------------------------------------------------------
@@ -215,8 +215,8 @@ class Budgets:
 
     @property
     def _of_a_group(self) -> int:
-        """How many looks at each machine a group over a tree takes, whatever its tasks request."""
-        return count_group_looks(len(self._cluster.machines))
+        """How many checks of each machine a group over a tree takes, whatever its tasks request."""
+        return count_group_checks(len(self._cluster.machines))
 
     def _heavy(self, waiting: Int64, ruled: Bool) -> Bool:
         """Return which tasks wait for a round of their own because their namespace causes too much work: bool[N].
@@ -228,9 +228,9 @@ class Budgets:
         pairs, of_pair, counts = np.unique(
             self._pair(namespace, waiting), return_inverse=True, return_counts=True
         )
-        of, cls = np.divmod(pairs, len(self._looks))
+        of, cls = np.divmod(pairs, len(self._checks))
         expensive = self._expensive[cls]
-        work = estimate_work(self._looks[cls], counts, expensive)
+        work = estimate_work(self._checks[cls], counts, expensive)
         ordinary = np.bincount(of, weights=work * ~expensive, minlength=len(names))[of]
         total = np.bincount(of, weights=work, minlength=len(names))
         if ruled.any():
@@ -259,7 +259,7 @@ class Budgets:
 
     def _pair(self, namespace: Int64, rows: Int64) -> Int64:
         """Return one number for the namespace and class of each task (rows); this is several times as fast as pairs."""
-        return namespace * len(self._work.looks) + self._cluster.tasks.cls[rows]
+        return namespace * len(self._work.checks) + self._cluster.tasks.cls[rows]
 
     def _note_namespaces(self, waiting: Int64) -> tuple[list[str], Int64]:
         """Return the result of ``number_namespaces``; later calls in the same round get the stored result."""
@@ -286,30 +286,30 @@ class Budgets:
         return np.isin(waiting, np.concatenate(taken))
 
     def _take_ordinary(self, rows: Int64, most: int) -> tuple[Int64, int]:
-        """Return the ordinary tasks (rows) for which ``most`` looks suffice, and the looks that two budgets leave.
+        """Return the ordinary tasks (rows) for which ``most`` checks suffice, and the checks that two budgets leave.
 
         The second of the returned numbers does not depend on ``most``.
         """
         tasks = self._cluster.tasks
         in_all = ALONE * self._most
-        work = int(self._looks[np.unique(tasks.cls[rows])].sum())
+        work = int(self._checks[np.unique(tasks.cls[rows])].sum())
         if work <= most:
             return rows, in_all - work
         taken, used = [rows[:0]], 0
         for unit in self._in_turn(self._group_into_units(rows), self._ordinary_turns):
             if self._refuse(unit):
                 continue
-            if used and used + unit.looks > most:
+            if used and used + unit.checks > most:
                 break
             taken.append(unit.rows)
-            used += unit.looks
+            used += unit.checks
             self._ordinary_turns.serve(unit.namespace)
         return np.concatenate(taken), in_all - used
 
     def _take_expensive(self, rows: Int64, ordinary: Int64, most: int) -> list[Int64]:
-        """Return tasks (rows), at least one, for which ``most`` looks suffice if the ``ordinary`` tasks take part."""
+        """Return tasks (rows), at least one, for which ``most`` checks suffice if the ``ordinary`` tasks take part."""
         tasks = self._cluster.tasks
-        present = np.zeros(len(self._looks), dtype=np.bool_)
+        present = np.zeros(len(self._checks), dtype=np.bool_)
         present[tasks.cls[ordinary]] = True
         taken: list[Int64] = []
         left = most
@@ -331,7 +331,7 @@ class Budgets:
 
     def _refuse(self, unit: Unit) -> bool:
         """Return whether a unit is a gang that is too large for any round; if so, remember why."""
-        if not unit.whole or unit.looks <= self._most:
+        if not unit.whole or unit.checks <= self._most:
             return False
         why = explain_too_large(self._work, np.unique(self._cluster.tasks.cls[unit.rows]))
         if not why:
@@ -344,7 +344,7 @@ class Budgets:
         tasks, gangs = self._cluster.tasks, self._cluster.jobs.gangs
         namespace = self._namespace[rows]
         since = np.where(tasks.put_off[rows], tasks.put_off[rows], self._rounds)
-        looks = self._looks, self._expensive
+        checks = self._checks, self._expensive
         units: list[Unit] = []
         if gangs:
             alone = np.array([tasks.job[row] not in gangs for row in rows.tolist()], dtype=np.bool_)
@@ -354,9 +354,9 @@ class Budgets:
             for (name, job), places in members.items():
                 ruled = self._of_a_group if job in self._ruled else 0
                 gang = self._cluster, self._names[name], rows[places], since[places]
-                units.append(unit_of_gang(*gang, *looks, ruled))
+                units.append(unit_of_gang(*gang, *checks, ruled))
             rows, namespace, since = rows[alone], namespace[alone], since[alone]
-        return units + units_of_classes(self._cluster, rows, (self._names, namespace), since, *looks)
+        return units + units_of_classes(self._cluster, rows, (self._names, namespace), since, *checks)
 
     def _in_turn(self, units: Sequence[Unit], turns: Turns) -> Iterator[Unit]:
         """Yield the units of each namespace in order, so that namespaces take turns."""

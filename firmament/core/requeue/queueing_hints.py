@@ -34,7 +34,7 @@ from firmament.core.rules.task_amounts import spare_amounts
 from firmament.core.rules.what_tasks_await import (
     any_waits,
     list_awaited,
-    list_kept_off,
+    list_excluded_selectors,
     list_pools,
 )
 from firmament.core.state.cluster import Cluster
@@ -69,7 +69,7 @@ def requeue(
     rows = dirty.rows()
     free = cluster.free()[rows]
     requeued_classes: list[int] = []
-    takers: dict[int, Int64] = {}
+    fitting: dict[int, Int64] = {}
     ranks = EvictionRanks(cluster)
     classes, waiting = _group_by_class(cluster, unschedulable)
     quotas = QuotaBounds(cluster, classes, feasible.reservations.gangs.held)
@@ -86,10 +86,10 @@ def requeue(
             free = cluster.free(beside, least=int(tasks.priority[members].max()))[rows]
         takes = feasible.find_feasible(rows, free, cls, members)
         if len(takes):
-            takers[cls] = takes
+            fitting[cls] = takes
         elif feasible.by_evictions(rows, free, cls, members, ranks):
             requeued_classes.append(cls)
-    requeued_classes += _list_allowed(cluster, takers)
+    requeued_classes += _list_allowed(cluster, fitting)
     requeued = np.concatenate([unschedulable[:0], *(hopeful[cls] for cls in requeued_classes)])
     if dirty.domains_changed:
         requeued = np.append(requeued, list_helped_by_labels(cluster, unschedulable))
@@ -177,15 +177,15 @@ class FeasibleMachines:
         return bool(len(self.find_feasible(rows[some], (free + given)[some], cls, members)))
 
 
-def _list_allowed(cluster: Cluster, takers: dict[int, Int64]) -> list[int]:
-    """Return the classes of ``takers`` that rules allow on a machine that would take them.
+def _list_allowed(cluster: Cluster, fitting: dict[int, Int64]) -> list[int]:
+    """Return the classes of ``fitting`` that rules allow on a machine that would take them.
 
-    ``takers``: class row -> machines that would take a task.
+    ``fitting``: class row -> machines that would take a task.
     """
-    if not takers:
+    if not fitting:
         return []
-    state = RuleState(compile_rules(cluster, list(takers)))
-    allowed = {cls: state.find_allowed(index, at) for index, (cls, at) in enumerate(takers.items())}
+    state = RuleState(compile_rules(cluster, list(fitting)))
+    allowed = {cls: state.find_allowed(index, at) for index, (cls, at) in enumerate(fitting.items())}
     return [cls for cls, machines in allowed.items() if machines is None or machines.any()]
 
 
@@ -215,7 +215,7 @@ class QueueingHints:
         self._kept_off = {
             selected
             for row in speaking
-            for selector in list_kept_off(self._rows[row].content)
+            for selector in list_excluded_selectors(self._rows[row].content)
             for selected in self._selector.matching(selector).tolist()
         }
 

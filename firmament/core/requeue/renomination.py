@@ -71,7 +71,7 @@ class Renominations:
             found = found[~_find_tied(cluster, found)]
         if len(found) and (settled := find_settled(cluster)):
             found = found[~np.isin(cluster.tasks.cls[found], sorted(settled))]
-        self._requeued.update((task, int(tasks.came[task])) for task in found.tolist())
+        self._requeued.update((task, int(tasks.arrival_number[task])) for task in found.tolist())
 
     def due(self, cluster: Cluster) -> bool:
         """Return whether a round could give some task that waits for victims another machine."""
@@ -96,10 +96,10 @@ class Renominations:
         """Return those of ``tasks`` (row -> arrival number) that still wait for the same machine."""
         table = cluster.tasks
         return {
-            task: came
-            for task, came in tasks.items()
+            task: arrival_number
+            for task, arrival_number in tasks.items()
             if table.state[task] == TaskPhase.ASSUMED
-            and table.came[task] == came
+            and table.arrival_number[task] == arrival_number
             and table.machine[task] >= 0
             and self._evictions.awaits_victims(cluster, task)
         }

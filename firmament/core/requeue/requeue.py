@@ -57,7 +57,7 @@ class Requeue:
         self.gangs = GangLifecycle(options, self.evictions)
         self.rebinding = Rebinding()
         self.set_aside = SetAside()
-        self.budgets = Budgets(cluster, static_rows.rules, options.namespace_looks, options.class_looks)
+        self.budgets = Budgets(cluster, static_rows.rules, options.namespace_checks, options.class_checks)
         self._costly = CostlyRetries(cluster, self.budgets, clock)
         self._feasible = FeasibleMachines(cluster, static_rows, self.reservations)
         self._stale_reasons = StaleReasons(options.refresh_seconds)
@@ -136,12 +136,12 @@ class Requeue:
         self._stale_reasons.close_round(cluster)
         first = [delta for delta in self._given_up if still_leaves(cluster, delta)]
         self._given_up.clear()
-        if self.rebinding.came:
+        if self.rebinding.arrival_numbers:
             first += self.rebinding.due(cluster, self._clock())
         unscheduled = self.gangs.take_messages(cluster) if cluster.jobs.had_gangs else []
-        if self.set_aside.untold:
+        if self.set_aside.unreported:
             unscheduled += self.set_aside.take_notices(cluster)
-        if self.strict_heads.untold:
+        if self.strict_heads.unreported:
             unscheduled += self.strict_heads.take_notices()
         return first, unscheduled
 
@@ -226,7 +226,7 @@ class Requeue:
             return False
         if held.held or held.gangs.held or self.evictions.under_way or self.evictions.chains.any:
             return False
-        if self.rebinding.came or self._costly.since is not None:
+        if self.rebinding.arrival_numbers or self._costly.since is not None:
             return False
         pending = tasks.in_state(TaskPhase.PENDING)
         return not len(pending) or not (tasks.unschedulable[pending] | (tasks.passed_over[pending] > 0)).any()

@@ -24,11 +24,11 @@ T = TypeVar("T")
 
 
 class SetAside:
-    """The classes that are set aside, with the reasons (``why``); ``untold``: the reasons not reported yet, by uid."""
+    """The classes that are set aside, with the reasons (``why``); ``unreported``: new reasons, by uid."""
 
     def __init__(self) -> None:
         self.why: dict[TaskClass, str] = {}
-        self.untold: dict[str, str] = {}
+        self.unreported: dict[str, str] = {}
 
     def add(self, cluster: Cluster, contents: Iterable[TaskClass], why: str) -> None:
         """Set classes aside, and forget classes that no longer exist."""
@@ -56,18 +56,18 @@ class SetAside:
             for row in waiting[aside & (tasks.state[waiting] == TaskPhase.PENDING)].tolist():
                 why = self.why[cluster.classes.rows[int(tasks.cls[row])].content]
                 set_aside(cluster, row, why)
-                self.untold[tasks.uid[row]] = why
+                self.unreported[tasks.uid[row]] = why
             waiting = waiting[~aside]
         return waiting if only is None else waiting[_find_tasks(cluster, waiting, only)]
 
     def take_notices(self, cluster: Cluster) -> list[Unscheduled]:
         """Return the messages for tasks that were set aside since the last call and still are."""
         found: dict[str, list[str]] = {}
-        for uid, why in self.untold.items():
+        for uid, why in self.unreported.items():
             task = cluster.tasks.row_of.get(uid)
             if task is not None and cluster.tasks.refused[task]:
                 found.setdefault(why, []).append(uid)
-        self.untold.clear()
+        self.unreported.clear()
         return [Unscheduled(tuple(uids), why) for why, uids in found.items()]
 
 

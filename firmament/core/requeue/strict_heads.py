@@ -22,7 +22,7 @@ from firmament.core.rules.gangs.strict_order import find_exempt_tasks
 from firmament.core.rules.quotas.strict_queues import find_strict_queues, has_strict_queues
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.tasks import TaskPhase
-from firmament.core.state.waiting import activate, count_anew, hold_back, tell
+from firmament.core.state.waiting import activate, count_anew, hold_back, set_message
 
 
 class _Waiting(NamedTuple):
@@ -63,7 +63,7 @@ class StrictHeads:
         """The heads of all queues as the present round begins, by the number of their submission."""
         self._waiting, self._turn = _NOBODY, np.empty(0, dtype=np.int64)
         """The tasks of strict queues that wait as the present round begins, and the turn of each."""
-        self.untold: dict[str, list[str]] = {}
+        self.unreported: dict[str, list[str]] = {}
         """By message: the uids of the tasks behind heads that have not been told yet why they wait."""
 
     def requeue_freed(self, cluster: Cluster, now: float) -> None:
@@ -146,13 +146,13 @@ class StrictHeads:
             first = tasks.name[int(waiting.rows[before])]
             text = f"quota: {waiting.names[number]} admits in strict order, and {first} waits before it"
             if tasks.message[row] != text:
-                tell(cluster, (row,), text)
-                self.untold.setdefault(text, []).append(tasks.uid[row])
+                set_message(cluster, (row,), text)
+                self.unreported.setdefault(text, []).append(tasks.uid[row])
 
     def take_notices(self) -> list[Unscheduled]:
         """Return the messages for tasks behind heads that are new since the last call."""
-        untold, self.untold = self.untold, {}
-        return [Unscheduled(tuple(uids), text) for text, uids in untold.items()]
+        unreported, self.unreported = self.unreported, {}
+        return [Unscheduled(tuple(uids), text) for text, uids in unreported.items()]
 
     def record_heads(self, cluster: Cluster, now: float) -> None:
         """Record which heads a round has tried in vain, once it has taken effect."""

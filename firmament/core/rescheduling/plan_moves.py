@@ -336,7 +336,7 @@ def compile_moves(running: RunningSnapshot, price: Int64) -> CompiledMoves:
     shape = np.repeat(problem.shape, sizes)
     kinds, row = np.unique(np.stack([shape, price]), axis=1, return_inverse=True)
     row = row.reshape(-1)
-    fits = residual.fits_of(np.unique(problem.shape).tolist())
+    fits = residual.find_fitting_by_shape(np.unique(problem.shape).tolist())
     cost = problem.cost[kinds[0]]
     for index, each in enumerate(kinds[0].tolist()):
         cost[index][~fits[each]] = BARRED

@@ -180,7 +180,7 @@ def _find_cheapest(problem: PlacementProblem) -> tuple[Int64, Int64]:
     step = max(1, _CELLS // max(1, problem.machines))
     for first in range(0, len(shapes), step):
         block = shapes[first : first + step]
-        fits = residual.fits_of(block.tolist())
+        fits = residual.find_fitting_by_shape(block.tolist())
         open_to = [fits[shape] for shape in block.tolist()]
         charged = np.where(open_to, problem.cost[block].astype(np.int64), _CLOSED)
         # Copy the columns, so that the order of all machines is not kept in memory.

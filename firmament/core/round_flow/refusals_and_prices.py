@@ -80,7 +80,7 @@ def find_saturated(problem: PlacementProblem, placed: Assignments) -> tuple[Bool
     residual.book_assignments(placed)
     wanted, fits = (np.zeros(problem.machines, dtype=np.bool_) for _ in range(2))
     shapes = largest_shapes(problem, residual.remaining).tolist()
-    for shape, fitting in residual.fits_of(shapes).items():
+    for shape, fitting in residual.find_fitting_by_shape(shapes).items():
         wanted |= problem.feasible[shape]
         fits |= fitting
     counts = problem.counts.sum(axis=1)

@@ -16,7 +16,7 @@ from firmament.core.constraints.preferences import SoftCost
 from firmament.core.model import NodeSelectorTerm, Requirement, TaskClass
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
-from firmament.core.rules.framework.work import count_looks_of_terms
+from firmament.core.rules.framework.work import count_checks_of_terms
 from firmament.core.rules.label_typos import Label, find_near_label
 from firmament.core.state.machines import MachineTable
 
@@ -56,10 +56,10 @@ class NodeAffinity(NodeRule):
         score = np.floor(100.0 * matched / best) if best > 0 else np.zeros(len(machines))
         return SoftCost.from_score(WEIGHT, np.minimum(score, 100.0), matched)
 
-    def count_looks(self, content: TaskClass) -> int:
-        """Return one look for each selected label, and the looks that all terms take."""
+    def count_checks(self, content: TaskClass) -> int:
+        """Return one check for each selected label, and the checks that all terms take."""
         terms = (*content.required, *(each.term for each in content.preferred))
-        return len(content.node_selector) + count_looks_of_terms(terms)
+        return len(content.node_selector) + count_checks_of_terms(terms)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield cures: correct a misspelled label, label the machine, or drop one constraint."""

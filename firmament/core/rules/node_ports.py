@@ -42,8 +42,8 @@ class NodePorts(PodRule):
                     )
         compilation.exclude_on_machines(found, Reason.PORTS_TAKEN)
 
-    def count_looks(self, content: TaskClass) -> int:
-        """Return one look for each port."""
+    def count_checks(self, content: TaskClass) -> int:
+        """Return one check for each port."""
         return len(content.ports)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:

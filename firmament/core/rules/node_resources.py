@@ -18,7 +18,7 @@ from firmament.core.reasons import Reason, lack_of, lacks_only_room
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.state.machines import MachineTable
 
-_LOOKS_PER_RESOURCE = 3
+_CHECKS_PER_RESOURCE = 3
 _FEW_RESOURCES = 8
 """Number of resources that ordinary machines offer; each further requested resource costs a round a column more."""
 
@@ -40,15 +40,15 @@ class NodeResources(NodeRule):
         for resource in _find_offered_nowhere(machines, shape):
             yield MachineRefusal(lack_of(resource), np.ones(len(machines), dtype=np.bool_))
 
-    def count_looks(self, content: TaskClass) -> int:
-        """Return three looks for each requested resource beyond the first eight."""
-        return max(0, len(content.requests) - _FEW_RESOURCES) * _LOOKS_PER_RESOURCE
+    def count_checks(self, content: TaskClass) -> int:
+        """Return three checks for each requested resource beyond the first eight."""
+        return max(0, len(content.requests) - _FEW_RESOURCES) * _CHECKS_PER_RESOURCE
 
-    def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
-        """Return ``count_looks`` of each class, int64[C], without a call per class."""
+    def count_common_checks(self, contents: Sequence[TaskClass]) -> Int64:
+        """Return ``count_checks`` of each class, int64[C], without a call per class."""
         named = np.fromiter([len(content.requests) for content in contents], dtype=np.int64)
-        looks: Int64 = np.maximum(named - _FEW_RESOURCES, 0) * _LOOKS_PER_RESOURCE
-        return looks
+        checks: Int64 = np.maximum(named - _FEW_RESOURCES, 0) * _CHECKS_PER_RESOURCE
+        return checks
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield cures: smaller requests, then a larger machine."""

@@ -19,11 +19,11 @@ from firmament.core.reasons import Reason
 from firmament.core.rules.framework.compilation import Compilation
 from firmament.core.rules.framework.pod_rule import PodRule
 from firmament.core.rules.framework.standing_terms import StandingTerms
-from firmament.core.rules.framework.work import count_looks_of_selectors
+from firmament.core.rules.framework.work import count_checks_of_selectors
 from firmament.core.state.class_selectors import HeldTerm, own_selector
 
-_LOOKS_PER_TERM = 8
-"""How many looks at each machine one term takes in a round: two compilations, planning, admission and reasons, some
+_CHECKS_PER_TERM = 8
+"""How many checks of each machine one term takes in a round: two compilations, planning, admission and reasons, some
 more than once.
 """
 
@@ -67,24 +67,24 @@ class PodAffinity(PodRule):
             if content.affinity:
                 compilation.attract(row, _build_attraction(compilation, row, content))
 
-    def awaits(self, content: TaskClass) -> list[TaskSelector]:
+    def select_awaited_tasks(self, content: TaskClass) -> list[TaskSelector]:
         """Return the selectors of the required terms."""
         return [term.selector for term in (*content.affinity, *content.anti_affinity)]
 
-    def keeps_off(self, content: TaskClass) -> list[TaskSelector]:
+    def select_excluded_tasks(self, content: TaskClass) -> list[TaskSelector]:
         """Return the selectors of the required anti-affinity."""
         return [term.selector for term in content.anti_affinity]
 
-    def count_looks(self, content: TaskClass) -> int:
-        """Return eight looks for each term, and the looks of its selector."""
+    def count_checks(self, content: TaskClass) -> int:
+        """Return eight checks for each term, and the checks of its selector."""
         selectors = [each.selector for each in _list_terms(content)]
-        return len(selectors) * _LOOKS_PER_TERM + count_looks_of_selectors(selectors)
+        return len(selectors) * _CHECKS_PER_TERM + count_checks_of_selectors(selectors)
 
     def count_pairing(self, content: TaskClass) -> int:
         """Return the number of terms, required and preferred."""
         return len(_list_terms(content))
 
-    def prefers(self, content: TaskClass) -> bool:
+    def states_preference(self, content: TaskClass) -> bool:
         """Return whether a class has a preferred term."""
         return bool(content.preferred_affinity or content.preferred_anti_affinity)
 

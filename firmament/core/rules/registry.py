@@ -121,17 +121,17 @@ class NodeRules:
         self._scoring_all = [each for each in self._scoring if not each.fields]
         scored = [field for each in self._scoring for field in each.fields]
         self._states_scored = read_fields(scored) if scored else None
-        self._looking = [
+        self._costly = [
             _ConditionalRule(rule, (*rule.reads_of_task, *rule.scores_tasks_with))
             for rule in rules
-            if type(rule).count_looks is not NodeRule.count_looks
+            if type(rule).count_checks is not NodeRule.count_checks
         ]
-        by_all = [each for each in self._looking if set(each.fields) <= _STATED_BY_ALL]
-        self._looking_at_all = [each.rule for each in by_all]
-        others = (each for each in (*self._lasting, *self._looking) if each not in by_all)
+        by_all = [each for each in self._costly if set(each.fields) <= _STATED_BY_ALL]
+        self._costly_for_all = [each.rule for each in by_all]
+        others = (each for each in (*self._lasting, *self._costly) if each not in by_all)
         self.stated_fields = tuple(dict.fromkeys(field for each in others for field in each.fields))
         """Fields of tasks that matter to rules. For a class that states none of ``stated_fields``, ``is_choosy`` is
-        False and ``count_common_looks`` applies."""
+        False and ``count_common_checks`` applies."""
         passing = [field for each in self._passing for field in each.fields]
         always = any(not each.fields for each in self._passing)
         self._may_pass = read_fields(passing) if passing and not always else None
@@ -178,17 +178,17 @@ class NodeRules:
             return None
         return SoftCost.join([rule.score(machines, shape, feasible) for rule in asked])
 
-    def count_looks(self, content: TaskClass) -> int:
-        """Return an estimate, at least 1, of the looks at each machine that a class takes by all it states."""
-        looks = sum(each.rule.count_looks(content) for each in self._looking if each.is_stated(content))
-        return 1 + looks + count_looks_at_others(content)
+    def count_checks(self, content: TaskClass) -> int:
+        """Return an estimate, at least 1, of the checks of each machine that a class takes by all it states."""
+        checks = sum(each.rule.count_checks(content) for each in self._costly if each.is_stated(content))
+        return 1 + checks + count_checks_of_pod_rules(content)
 
-    def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
-        """Return the estimated looks at each machine for classes that state none of ``stated_fields``: int64[C]."""
-        looks = np.ones(len(contents), dtype=np.int64)
-        for rule in self._looking_at_all:
-            looks += rule.count_common_looks(contents)
-        return looks
+    def count_common_checks(self, contents: Sequence[TaskClass]) -> Int64:
+        """Return the estimated checks of each machine for classes that state none of ``stated_fields``: int64[C]."""
+        checks = np.ones(len(contents), dtype=np.int64)
+        for rule in self._costly_for_all:
+            checks += rule.count_common_checks(contents)
+        return checks
 
     def is_choosy(self, content: TaskClass) -> bool:
         """Return whether a class states a field for which lasting rules refuse machines."""
@@ -317,9 +317,9 @@ def _list_stated(content: TaskClass) -> list[PodRule]:
     return [rule for rule, stated in _STATING if any(stated(content))]
 
 
-def count_looks_at_others(content: TaskClass) -> int:
-    """Return an estimate of the looks at each machine that a class's rules about other tasks take in a round."""
-    return sum(rule.count_looks(content) for rule in _list_stated(content))
+def count_checks_of_pod_rules(content: TaskClass) -> int:
+    """Return an estimate of the checks of each machine that a class's rules about other tasks take in a round."""
+    return sum(rule.count_checks(content) for rule in _list_stated(content))
 
 
 def count_pairing(content: TaskClass) -> int:
@@ -329,7 +329,7 @@ def count_pairing(content: TaskClass) -> int:
 
 def prefers_company(content: TaskClass) -> bool:
     """Return whether a class has a preference about where other tasks are."""
-    return any(rule.prefers(content) for rule in POD_RULES)
+    return any(rule.states_preference(content) for rule in POD_RULES)
 
 
 def constraint_behind(reason: AnyReason) -> str:

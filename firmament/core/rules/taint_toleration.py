@@ -21,7 +21,7 @@ from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
 from firmament.core.selectors.taints import COMPARING, HARD_EFFECTS, is_tolerated, parse_compared_integer
 from firmament.core.state.machines import MachineTable
 
-_TOLERATIONS_PER_LOOK = 4
+_TOLERATIONS_PER_CHECK = 4
 
 
 WEIGHT = 3
@@ -75,9 +75,9 @@ class TaintToleration(NodeRule):
                 return f"toleration of {each.key!r} compares with {each.value!r}, which is no integer"
         return ""
 
-    def count_looks(self, content: TaskClass) -> int:
-        """Return one look for every four tolerations."""
-        return len(content.tolerations) // _TOLERATIONS_PER_LOOK
+    def count_checks(self, content: TaskClass) -> int:
+        """Return one check for every four tolerations."""
+        return len(content.tolerations) // _TOLERATIONS_PER_CHECK
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:
         """Yield the cure that makes the task tolerate every hard taint of the machine."""

@@ -47,7 +47,7 @@ def spare_amounts(cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
     Return None if the task must make all its requests.
     """
     asked = list_limiting([cluster.classes.shapes[shape]])
-    found = [less for rule in asked if (less := rule.spare(cluster, shape, rows)) is not None]
+    found = [less for rule in asked if (less := rule.find_waived_requests(cluster, shape, rows)) is not None]
     return sum(found[1:], found[0]) if found else None
 
 

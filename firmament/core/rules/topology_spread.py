@@ -15,13 +15,13 @@ from firmament.core.model import SpreadRule, TaskClass, TaskSelector
 from firmament.core.reasons import Reason
 from firmament.core.rules.framework.compilation import Compilation
 from firmament.core.rules.framework.pod_rule import PodRule
-from firmament.core.rules.framework.work import count_looks_of_selectors
+from firmament.core.rules.framework.work import count_checks_of_selectors
 from firmament.core.rules.node_affinity import find_selected, mark_selected
 from firmament.core.rules.taint_toleration import find_tolerated, mark_tolerated
 from firmament.core.state.class_selectors import own_selector
 from firmament.core.state.domains import Domains
 
-_LOOKS_PER_RULE = 24
+_CHECKS_PER_RULE = 24
 
 
 class TopologySpread(PodRule):
@@ -48,16 +48,16 @@ class TopologySpread(PodRule):
                     tuple(_build_preferred(compilation, content, rule, soft) for rule in soft),
                 )
 
-    def awaits(self, content: TaskClass) -> list[TaskSelector]:
+    def select_awaited_tasks(self, content: TaskClass) -> list[TaskSelector]:
         """Return the selectors of the required rules."""
         return [rule.selector for rule in content.spread if rule.required]
 
-    def count_looks(self, content: TaskClass) -> int:
-        """Return 24 looks for each constraint, and the looks of its selector."""
+    def count_checks(self, content: TaskClass) -> int:
+        """Return 24 checks for each constraint, and the checks of its selector."""
         selectors = [each.selector for each in content.spread]
-        return len(selectors) * _LOOKS_PER_RULE + count_looks_of_selectors(selectors)
+        return len(selectors) * _CHECKS_PER_RULE + count_checks_of_selectors(selectors)
 
-    def prefers(self, content: TaskClass) -> bool:
+    def states_preference(self, content: TaskClass) -> bool:
         """Return whether a class has a preferred constraint, which only adds to costs."""
         return any(not rule.required for rule in content.spread)
 

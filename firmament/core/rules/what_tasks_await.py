@@ -16,7 +16,7 @@ _POOLING = [rule for rule in registry.LIMIT_RULES if type(rule).get_pool is not 
 def any_waits(cluster: Cluster) -> bool:
     """Return whether a task that comes or goes may make machines other than its own acceptable to waiting tasks."""
     if registry.list_ruled(cluster) or any(
-        type(rule).awaits is not LimitRule.awaits for rule in registry.LIMIT_RULES
+        type(rule).select_awaited_tasks is not LimitRule.select_awaited_tasks for rule in registry.LIMIT_RULES
     ):
         return True
     return any(cluster.classes.list_stating(rule.for_tasks_with) for rule in _POOLING)
@@ -33,17 +33,21 @@ def list_pools(cluster: Cluster, content: TaskClass) -> set[tuple[str, str]]:
 
 def list_awaited(content: TaskClass) -> list[TaskSelector]:
     """Return selectors of the tasks whose arrival or departure may make any machine acceptable to a class."""
-    awaited = [each for rule in registry.POD_RULES for each in rule.awaits(content)]
-    awaited += [each for rule in registry.LIMIT_RULES for each in rule.awaits(content)]
+    awaited = [each for rule in registry.POD_RULES for each in rule.select_awaited_tasks(content)]
+    awaited += [each for rule in registry.LIMIT_RULES for each in rule.select_awaited_tasks(content)]
     return [own_selector(each, content) for each in awaited]
 
 
-def list_kept_off(content: TaskClass) -> list[TaskSelector]:
+def list_excluded_selectors(content: TaskClass) -> list[TaskSelector]:
     """Return selectors of the tasks that a class keeps off machines.
 
     When tasks of the class leave, the selected tasks may be placed.
     """
-    return [own_selector(each, content) for rule in registry.POD_RULES for each in rule.keeps_off(content)]
+    return [
+        own_selector(each, content)
+        for rule in registry.POD_RULES
+        for each in rule.select_excluded_tasks(content)
+    ]
 
 
 def selects(cluster: Cluster, ruled: int, cls: int) -> bool:

@@ -62,7 +62,7 @@ class TaskArrangement:
         """Return the machines where a task of the class fits without the round's other tasks; rules do not count."""
         found = self._candidates.get(cls)
         if found is None:
-            fits = self._start.fits(int(self.problem.shape[cls]))
+            fits = self._start.find_fitting(int(self.problem.shape[cls]))
             found = self._candidates[cls] = np.flatnonzero(self.problem.limit_to_pins(cls, fits))
         return found
 
@@ -82,7 +82,7 @@ class TaskArrangement:
     def settle(self, cls: int, step: Step, budget: SearchBudget) -> bool:
         """Place one waiting task of a class, often where it costs least, else anywhere; return whether it fits."""
         budget.spend()
-        machines = np.flatnonzero(self.board.open_to(cls))
+        machines = np.flatnonzero(self.board.find_fitting(cls, paired=False))
         if len(machines) == 0:
             return False
         if self.random.random() < self.tuning.cheapest:

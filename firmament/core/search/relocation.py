@@ -80,7 +80,7 @@ def most_placed(residual: Residual, classes: Int64) -> int:
     between tasks and limits of models would only lower this number.
     """
     shapes = np.unique(residual.problem.shape[classes]).tolist()
-    fits = residual.fits_of(shapes)
+    fits = residual.find_fitting_by_shape(shapes)
     open_to = np.zeros(residual.problem.machines, dtype=np.bool_)
     for shape in shapes:
         open_to |= fits[shape]

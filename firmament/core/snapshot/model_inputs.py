@@ -45,14 +45,14 @@ def list_arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1
     machine = tasks.machine[: len(tasks.uid)]
     on = on_machines(cluster, without)
     on = on[record_came[machine[on]] > 0]
-    on = on[np.argsort(tasks.came[on], kind="stable")]
+    on = on[np.argsort(tasks.arrival_number[on], kind="stable")]
     displacing = tasks.displacing[on]
     shape_of_class = np.array([row.shape for row in cluster.classes.rows], dtype=np.int64)
     return Arrivals(
         machine=machine[on],
         kind=shape_of_class[tasks.cls[on]],
         task=on,
-        after=(tasks.came[on] > record_came[machine[on]])
+        after=(tasks.arrival_number[on] > record_came[machine[on]])
         | (displacing & (tasks.state[on] == TaskPhase.ASSUMED)),
         displacing=displacing,
         time=np.where(tasks.dated[on], tasks.assigned[on], np.nan),
@@ -63,11 +63,13 @@ def list_arrivals(cluster: Cluster, kinds: Collection[str], *, without: int = -1
 
 def _record_came(cluster: Cluster, kinds: Collection[str]) -> Int64 | None:
     """Return when the last record about each machine came: int64[M], 0 for never; None if there are no such records."""
-    by_kind = [came for kind in kinds if (came := cluster.records.came.get(kind))]
+    by_kind = [numbers for kind in kinds if (numbers := cluster.records.arrival_numbers.get(kind))]
     if not by_kind:
         return None
     names = cluster.machines.names
-    return np.array([[came.get(name, 0) for name in names] for came in by_kind], dtype=np.int64).max(axis=0)
+    return np.array([[numbers.get(name, 0) for name in names] for numbers in by_kind], dtype=np.int64).max(
+        axis=0
+    )
 
 
 DEFAULT_INTERVAL = 60.0

@@ -88,7 +88,7 @@ class Snapshot:
     """Names of the machines."""
     version: int
     """Version of the cluster, which shows later changes; see ``Cluster``."""
-    came: int
+    arrival_number: int
     """Number of arrivals so far, which shows later arrivals."""
     described: tuple[Machine, ...]
     """The machines as the driver describes them."""
@@ -145,7 +145,7 @@ def take_snapshot(
         cls=groups.cls,
         machine_names=tuple(columns.names),
         version=cluster.version,
-        came=cluster.last_came,
+        arrival_number=cluster.last_arrival_number,
         described=tuple(cluster.machines.specs),
         changes={kind: records.changes[kind] for kind in needs.records if kind not in beside},
         removals={kind: records.removals[kind] for kind in needs.arrivals},

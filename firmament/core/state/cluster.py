@@ -26,7 +26,7 @@ from firmament.core.state.class_selectors import ClassSelector
 from firmament.core.state.classes import ClassTable, Renumbered
 from firmament.core.state.device_allocations import DeviceAllocations
 from firmament.core.state.jobs import JobTable
-from firmament.core.state.machines import MachineTable
+from firmament.core.state.machines import DirtySet, MachineTable
 from firmament.core.state.promised_room import ForeignNominations, PromisedRoom
 from firmament.core.state.records import RecordTable
 from firmament.core.state.restarts.restart_rooms import RestartRooms
@@ -41,36 +41,6 @@ _OWN_RECORDS = (NAMESPACE_RECORD, BUDGET_RECORD, QUOTA_RECORD, FLAVOR_RECORD, *_
 """Kinds of records that the solver's core itself reads, whatever models read."""
 
 
-class DirtySet:
-    """Rows of machines on which tasks may fit now that did not fit before.
-
-    ``everywhere``: tasks may fit on any machine.
-
-    ``touched``: rows of classes whose tasks came to a machine or left one other than by a round's decision.
-    ``domains_changed``: machines or namespaces may count differently for rules between tasks.
-    """
-
-    def __init__(self) -> None:
-        self.machines: set[int] = set()
-        self.touched: set[int] = set()
-        self.everywhere = self.domains_changed = False
-
-    def rows(self) -> Int64:
-        """Return the rows of single marked machines, ascending, even if ``everywhere`` is set."""
-        return np.sort(np.fromiter(self.machines, dtype=np.int64, count=len(self.machines)))
-
-    @property
-    def any_machine(self) -> bool:
-        """Whether a task may fit on some machine where it did not fit before."""
-        return self.everywhere or bool(self.machines)
-
-    def clear(self) -> None:
-        """Drop all marks, after waiting tasks have been checked against the marked machines."""
-        self.machines.clear()
-        self.touched.clear()
-        self.everywhere = self.domains_changed = False
-
-
 class Cluster:
     """The machines, jobs, classes, tasks and records of one cluster.
 
@@ -79,7 +49,7 @@ class Cluster:
     unknown machine is kept aside, and counts once the machine appears. A record of a kind that some model needs may
     make tasks fit on any machine. A record of a kind in ``needs.arrivals`` concerns only the machine with its name.
     Use over periods is kept only if some model needs the ``load``; the use of tasks, if some model needs ``load`` or
-    ``unseen``. ``last_came``: arrival number of the last task or record; it orders arrivals like ``tasks.came``.
+    ``unseen``. ``last_arrival_number``: arrival number of the last task or record, as in ``tasks.arrival_number``.
     """
 
     def __init__(
@@ -116,7 +86,7 @@ class Cluster:
         self.version = 0
         self.constraining_models = constraining_models
         self.needs = needs
-        self.last_came = 0
+        self.last_arrival_number = 0
         self.undated: list[Int64] = []
         self._selector = ClassSelector(self.classes.rows)
         self._namespaces_changed = False
@@ -127,8 +97,8 @@ class Cluster:
 
     def keep_record(self, kind: str, name: str, payload: bytes) -> None:
         """Store a record, which replaces the former record of the same kind and name."""
-        self.last_came += 1
-        self.records.keep(kind, name, payload, self.last_came)
+        self.last_arrival_number += 1
+        self.records.keep(kind, name, payload, self.last_arrival_number)
         self._record_changed(kind, name)
 
     def drop_record(self, kind: str, name: str) -> None:
@@ -142,7 +112,11 @@ class Cluster:
         if kind in _ROOM_RECORDS:
             payload = self.records.payloads.get(kind, {}).get(name)
             ours = kind == RESTART_ROOM_RECORD
-            put = partial(self.restarts.put, came=self.last_came) if ours else self.promises.others.put
+            put = (
+                partial(self.restarts.put, arrival_number=self.last_arrival_number)
+                if ours
+                else self.promises.others.put
+            )
             for machine in put(name, payload):
                 self.mark(machine)
         if kind in (QUOTA_RECORD, FLAVOR_RECORD):
@@ -258,13 +232,13 @@ class Cluster:
 
     def number_arrivals(self, rows: Int64) -> None:
         """Record that the tasks in ``rows`` arrive on their machines now, in this order."""
-        self.tasks.came[rows] = self.last_came + 1 + np.arange(len(rows))
-        self.last_came += len(rows)
+        self.tasks.arrival_number[rows] = self.last_arrival_number + 1 + np.arange(len(rows))
+        self.last_arrival_number += len(rows)
 
     def number_arrival(self, task: int) -> None:
         """Record that a task arrives on its machine now."""
-        self.last_came += 1
-        self.tasks.came[task] = self.last_came
+        self.last_arrival_number += 1
+        self.tasks.arrival_number[task] = self.last_arrival_number
 
     def vacate(self, task: int) -> None:
         """Take a task off its machine, if it is on one, and mark the machine as changed."""

@@ -75,6 +75,36 @@ class Described:
     annotations: tuple[Mapping[str, str], ...]
 
 
+class DirtySet:
+    """Rows of machines on which tasks may fit now that did not fit before.
+
+    ``everywhere``: tasks may fit on any machine.
+
+    ``touched``: rows of classes whose tasks came to a machine or left one other than by a round's decision.
+    ``domains_changed``: machines or namespaces may count differently for rules between tasks.
+    """
+
+    def __init__(self) -> None:
+        self.machines: set[int] = set()
+        self.touched: set[int] = set()
+        self.everywhere = self.domains_changed = False
+
+    def rows(self) -> Int64:
+        """Return the rows of single marked machines, ascending, even if ``everywhere`` is set."""
+        return np.sort(np.fromiter(self.machines, dtype=np.int64, count=len(self.machines)))
+
+    @property
+    def any_machine(self) -> bool:
+        """Whether a task may fit on some machine where it did not fit before."""
+        return self.everywhere or bool(self.machines)
+
+    def clear(self) -> None:
+        """Drop all marks, after waiting tasks have been checked against the marked machines."""
+        self.machines.clear()
+        self.touched.clear()
+        self.everywhere = self.domains_changed = False
+
+
 class MachineTable:
     """The machines in consecutive rows; when one is removed, the last row moves into its place.
 
@@ -342,9 +372,9 @@ class MachineTable:
             return
         before = self.resources.version
         if machine is not None:
-            self.resources.offer(_list_offered(machine))
+            self.resources.add_machine(_list_offered(machine))
         if former is not None:
-            self.resources.withdraw(_list_offered(former))
+            self.resources.remove_machine(_list_offered(former))
         if self.resources.version != before:
             self.static_version += 1
 

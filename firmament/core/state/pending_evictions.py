@@ -25,8 +25,8 @@ class _Notice:
     """The notice about one evicted task: which tasks wait until it leaves.
 
     ``cls``: the row of the evicted task's class. ``evicted``: when the task was evicted (in the order of
-    ``Cluster.last_came``). ``waiting``: row and arrival number of each task that has its machine only if this task
-    leaves.
+    ``Cluster.last_arrival_number``). ``waiting``: row and arrival number of each task that has its machine only if
+    this task leaves.
     """
 
     cls: int
@@ -60,11 +60,11 @@ class PendingEvictions:
         tasks = cluster.tasks
         for victim in victims:
             transitions.ask_to_leave(cluster, victim)
-            self._notices[tasks.uid[victim]] = _Notice(int(tasks.cls[victim]), cluster.last_came)
+            self._notices[tasks.uid[victim]] = _Notice(int(tasks.cls[victim]), cluster.last_arrival_number)
 
     def record_waiting(self, cluster: Cluster, leaving: Iterable[str], waiting: int) -> None:
         """Record that ``waiting`` (row, just assumed) has its machine only if ``leaving`` (uids) leave."""
-        who = waiting, int(cluster.tasks.came[waiting])
+        who = waiting, int(cluster.tasks.arrival_number[waiting])
         going = [uid for uid in leaving if self._still_goes(cluster, uid)]
         if not going:
             return
@@ -82,14 +82,14 @@ class PendingEvictions:
     def record_companions(self, cluster: Cluster, waiting: Iterable[int]) -> None:
         """Record that these tasks (rows, just assumed) all lose their machines if one does because a victim stays."""
         self.under_way = True
-        together = tuple((row, int(cluster.tasks.came[row])) for row in waiting)
+        together = tuple((row, int(cluster.tasks.arrival_number[row])) for row in waiting)
         for row, _ in together:
             transitions.owe(cluster, row)
         self._companions.update(dict.fromkeys(together, together))
 
     def awaits_victims(self, cluster: Cluster, waiting: int) -> bool:
         """Return whether a task (row, assumed) waits for victims to leave."""
-        who = waiting, int(cluster.tasks.came[waiting])
+        who = waiting, int(cluster.tasks.arrival_number[waiting])
         return any(self._still_goes(cluster, uid) for uid in self._counted_on.get(who, ()))
 
     def cancel_eviction(self, cluster: Cluster, victim: int) -> list[int]:
@@ -104,8 +104,8 @@ class PendingEvictions:
         lost = {each for who in notice.waiting for each in self._companions.get(who, (who,))}
         return [
             row
-            for row, came in sorted(lost)
-            if tasks.state[row] == TaskPhase.ASSUMED and tasks.came[row] == came
+            for row, arrival_number in sorted(lost)
+            if tasks.state[row] == TaskPhase.ASSUMED and tasks.arrival_number[row] == arrival_number
         ]
 
     def classes(self) -> frozenset[int]:
@@ -120,12 +120,12 @@ class PendingEvictions:
     def forget_gone(self, cluster: Cluster) -> None:
         """Drop the entries of tasks that have ended or moved."""
         tasks = cluster.tasks
-        for row, came in [
+        for row, arrival_number in [
             who
             for who in self._companions
-            if tasks.state[who[0]] != TaskPhase.ASSUMED or tasks.came[who[0]] != who[1]
+            if tasks.state[who[0]] != TaskPhase.ASSUMED or tasks.arrival_number[who[0]] != who[1]
         ]:
-            del self._companions[row, came]
+            del self._companions[row, arrival_number]
         for uid in list(self._notices):
             if not self._still_goes(cluster, uid):
                 del self._notices[uid]
@@ -165,11 +165,13 @@ class PendingEvictions:
             return _NOBODY
         if self._waiting is None:
             self._waiting = np.array(list(self._counted_on), dtype=np.int64).reshape(-1, 2)
-        row, came = self._waiting.T
-        ended = (tasks.state[row] != TaskPhase.ASSUMED) | (tasks.came[row] != came)
+        row, arrival_number = self._waiting.T
+        ended = (tasks.state[row] != TaskPhase.ASSUMED) | (tasks.arrival_number[row] != arrival_number)
         if not ended.any():
             return row
-        for who in [(int(row[index]), int(came[index])) for index in np.flatnonzero(ended).tolist()]:
+        for who in [
+            (int(row[index]), int(arrival_number[index])) for index in np.flatnonzero(ended).tolist()
+        ]:
             for uid in self._counted_on.pop(who):
                 notice = self._notices.get(uid)
                 if notice is not None:
@@ -195,10 +197,10 @@ class PendingEvictions:
 
         Tasks in ``counted`` are left out, because the budget has already counted them.
         """
-        came = cluster.records.came.get(BUDGET_RECORD, {}).get(name, 0)
+        arrival_number = cluster.records.arrival_numbers.get(BUDGET_RECORD, {}).get(name, 0)
         names, row_of = cluster.tasks.name, cluster.tasks.row_of
         return sum(
-            notice.evicted >= came
+            notice.evicted >= arrival_number
             and notice.cls in classes
             and not (counted and uid in row_of and names[row_of[uid]] in counted)
             for uid, notice in self._notices.items()

@@ -15,7 +15,7 @@ class RecordTable(Collection[tuple[str, str]]):
     """The records of a cluster, by kind and name.
 
     ``payloads``: the contents of records; empty if nobody can read the record (see ``payload_fault``), so that no
-    reader fails because of it. ``came``: the arrival number of each record, in the order of ``tasks.came``.
+    reader fails because of it. ``arrival_numbers``: by kind and name, as in ``tasks.arrival_number``.
     ``changes``: by kind, how often records came or went. ``removals``: by kind, how often they went. ``faults``: what
     is wrong with each unreadable record.
     """
@@ -26,7 +26,7 @@ class RecordTable(Collection[tuple[str, str]]):
         self._read_kinds = read_kinds
         self.faults: dict[tuple[str, str], str] = {}
         self.payloads: dict[str, dict[str, bytes]] = {}
-        self.came: dict[str, dict[str, int]] = {}
+        self.arrival_numbers: dict[str, dict[str, int]] = {}
         self.changes: Counter[str] = Counter()
         self._read: dict[tuple[str, ...], tuple[tuple[int, ...], Any]] = {}
         self.removals: Counter[str] = Counter()
@@ -41,15 +41,15 @@ class RecordTable(Collection[tuple[str, str]]):
         """Return whether there is a record of this kind and name."""
         return isinstance(key, tuple) and key[1] in self.payloads.get(key[0], {})
 
-    def keep(self, kind: str, name: str, payload: bytes, came: int) -> None:
-        """Store a record with the arrival number ``came``; it replaces the former record of the same name."""
+    def keep(self, kind: str, name: str, payload: bytes, arrival_number: int) -> None:
+        """Store a record with the arrival number ``arrival_number``; it replaces the former record of the same name."""
         fault = payload_fault(payload, self._most_bytes) if kind in self._read_kinds else ""
         self.faults.pop((kind, name), None)
         if fault:
             self.faults[kind, name] = fault
         sound = not fault and len(payload) <= self._most_bytes
         self.payloads.setdefault(kind, {})[name] = payload if sound else b""
-        self.came.setdefault(kind, {})[name] = came
+        self.arrival_numbers.setdefault(kind, {})[name] = arrival_number
         self.changes[kind] += 1
 
     def read(self, kinds: tuple[str, ...], reader: Callable[[T | None], T]) -> T:
@@ -74,7 +74,7 @@ class RecordTable(Collection[tuple[str, str]]):
         if (kind, name) not in self:
             return
         self.faults.pop((kind, name), None)
-        del self.payloads[kind][name], self.came[kind][name]
+        del self.payloads[kind][name], self.arrival_numbers[kind][name]
         self.changes[kind] += 1
         self.removals[kind] += 1
 

@@ -79,7 +79,7 @@ class TaskTable:
     """When the task was initialized, in seconds since the epoch; 0: it was not, or the time is unknown."""
     dated: Bool
     """Whether ``assigned`` is when the task got its machine, and not when that was first seen."""
-    came: Int64
+    arrival_number: Int64
     """The task's arrival number on its machine, in one count with records; 0: none."""
     leaving: Bool
     """Whether the task is bound and has been evicted."""

@@ -257,7 +257,7 @@ class Lifted:
 
     task: int
     machine: int
-    came: int
+    arrival_number: int
     displacing: bool
     assigned: float
 
@@ -272,7 +272,7 @@ def lift(cluster: Cluster, task: int) -> Lifted:
     lifted = Lifted(
         task,
         int(tasks.machine[task]),
-        int(tasks.came[task]),
+        int(tasks.arrival_number[task]),
         bool(tasks.displacing[task]),
         float(tasks.assigned[task]),
     )
@@ -287,7 +287,7 @@ def put_back(cluster: Cluster, lifted: Lifted) -> None:
     tasks, task = cluster.tasks, lifted.task
     tasks.set_state(task, TaskPhase.ASSUMED)
     tasks.machine[task] = lifted.machine
-    tasks.came[task], tasks.displacing[task] = lifted.came, lifted.displacing
+    tasks.arrival_number[task], tasks.displacing[task] = lifted.arrival_number, lifted.displacing
     tasks.assigned[task], tasks.unschedulable[task] = lifted.assigned, False
 
 

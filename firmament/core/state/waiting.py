@@ -72,7 +72,7 @@ def reconsider(cluster: Cluster, task: int) -> None:
     cluster.tasks.revised[task] = True
 
 
-def tell(cluster: Cluster, rows: Iterable[int], message: str) -> None:
+def set_message(cluster: Cluster, rows: Iterable[int], message: str) -> None:
     """Set the message that says why tasks (rows) wait."""
     for task in rows:
         cluster.tasks.message[task] = message

@@ -116,7 +116,7 @@ class BatchingWindow:
             return self._seconds
         return min(self._seconds, WORTH_WAITING * self._round_seconds)
 
-    def spare(self, now: float) -> float:
+    def get_slack(self, now: float) -> float:
         """Return for how many seconds a round that is due may wait while the driver carries out earlier placements.
 
         Each round has fixed costs, and decides about more tasks the later it begins. The driver would carry out the

@@ -235,12 +235,12 @@ class DriverLoop:
                 self._outbox.release(for_long=True)
             self._wake.clear()
             await self._wait(self._wake, left)
-        while not self._drained.is_set() and (spare := self._window.spare(_now())) > 0:
+        while not self._drained.is_set() and (slack := self._window.get_slack(_now())) > 0:
             count = await self._cluster.do(lambda: self._cluster.count_unreported(self._driver), small=True)
             if count <= _BACKLOG:
                 return
             self._outbox.release(for_long=True)
-            await self._wait(self._drained, min(spare, _BACKLOG_PAUSE))
+            await self._wait(self._drained, min(slack, _BACKLOG_PAUSE))
 
     async def _wait(self, event: asyncio.Event, seconds: float | None) -> None:
         """Wait for the event, at most ``seconds``."""

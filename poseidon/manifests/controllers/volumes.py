@@ -31,7 +31,7 @@ from poseidon.kube.api.storage import (
     VolumeNodeAffinity,
 )
 from poseidon.volumes.matching import suits
-from poseidon.volumes.records import Claim, Offer, claim_record, provision_record, volume_record
+from poseidon.volumes.records import Claim, UnclaimedVolume, claim_record, provision_record, volume_record
 from poseidon.volumes.requirements import driver_of_class
 
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
@@ -145,7 +145,7 @@ class _Binder:
     def __init__(self, volumes: Sequence[PersistentVolume], classes: dict[str, StorageClass]) -> None:
         self.volumes = {each.metadata.name: each for each in volumes}
         self._classes = classes
-        self._offers: dict[str, Offer] = {}
+        self._unclaimed: dict[str, UnclaimedVolume] = {}
         self._named_for: dict[str, list[str]] = defaultdict(list)
         self._free: dict[str, list[str]] = defaultdict(list)
         for each in volumes:
@@ -170,20 +170,24 @@ class _Binder:
 
     def _add_volume(self, volume: PersistentVolume) -> None:
         """Record what a volume offers, and which claim it is bound to, if any."""
-        unclaimed = replace(volume, spec=replace(volume.spec, claim_ref=None))
-        offer, name, given = volume_record(unclaimed, {}).offer, volume.metadata.name, volume.spec.claim_ref
-        if offer is None:
+        without_claim = replace(volume, spec=replace(volume.spec, claim_ref=None))
+        unclaimed, name, given = (
+            volume_record(without_claim, {}).unclaimed,
+            volume.metadata.name,
+            volume.spec.claim_ref,
+        )
+        if unclaimed is None:
             return
-        self._offers[name] = offer
+        self._unclaimed[name] = unclaimed
         if given is not None:
             self._named_for[f"{given.namespace or 'default'}/{given.name}"].append(name)
         else:
-            self._free[offer.storage_class].append(name)
+            self._free[unclaimed.storage_class].append(name)
 
     def _preference(self, volume: str) -> tuple[int, int, str]:
         """Return a sort key for the controller's order of volumes: fewest access modes, smallest size, name."""
-        offer = self._offers[volume]
-        return len(offer.modes), offer.size, volume
+        unclaimed = self._unclaimed[volume]
+        return len(unclaimed.modes), unclaimed.size, volume
 
     def _volume_named(self, claim: PersistentVolumeClaim, record: Claim) -> str:
         """Return the volume that a claim names, or that names the claim; "" if no such volume exists or suits."""
@@ -192,18 +196,22 @@ class _Binder:
             return ""
         if record.volume:
             volume = self.volumes.get(record.volume)
-            offer = self._offers.get(record.volume)
-            if volume is None or offer is None or self._both_held(claim, volume):
+            unclaimed = self._unclaimed.get(record.volume)
+            if volume is None or unclaimed is None or self._both_held(claim, volume):
                 return ""
             if volume.spec.claim_ref is not None:
                 return record.volume if self._is_for(volume, record) else ""
             # If the claim or the volume names the other, neither a selector nor a class that waits for a consumer
             # matters.
-            return record.volume if suits(offer, changed(profile, conditions=())) else ""
+            return record.volume if suits(unclaimed, changed(profile, conditions=())) else ""
         for name in self._named_for.get(record.key, ()):
-            volume, offer = self.volumes[name], self._offers[name]
-            wanted = changed(profile, storage_class=offer.storage_class, conditions=())
-            if self._is_for(volume, record) and suits(offer, wanted) and not self._both_held(claim, volume):
+            volume, unclaimed = self.volumes[name], self._unclaimed[name]
+            wanted = changed(profile, storage_class=unclaimed.storage_class, conditions=())
+            if (
+                self._is_for(volume, record)
+                and suits(unclaimed, wanted)
+                and not self._both_held(claim, volume)
+            ):
                 return name
         return ""
 
@@ -216,7 +224,7 @@ class _Binder:
         for at, name in enumerate(free):
             volume = self.volumes[name]
             is_free = volume.spec.claim_ref is None and not self._both_held(claim, volume)
-            if is_free and suits(self._offers[name], profile):
+            if is_free and suits(self._unclaimed[name], profile):
                 del free[at]
                 return name
         return ""

@@ -39,7 +39,7 @@ def test_options_of_rounds():
     assert (options.reserve_after_rounds, options.reserve_for_rounds) == (8, 256)
     assert (options.reserve_after, options.reserve_for) == (60.0, 300.0)
     assert (options.first_backoff, options.last_backoff) == (1.0, 60.0)
-    assert (options.namespace_looks, options.class_looks) == (6_000_000, 10_000)
+    assert (options.namespace_checks, options.class_checks) == (6_000_000, 10_000)
     assert (options.gang_seconds, options.refresh_seconds) == (600.0, math.inf)
     assert (options.evict_failed_gangs, options.tells_why) == (True, True)
 

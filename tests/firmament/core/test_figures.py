@@ -6,10 +6,10 @@ from tests.support.figures import read_figures
 
 FIGURES = {
     "firmament.core.configuration:RoundOptions.by_quality": False,
-    "firmament.core.configuration:RoundOptions.class_looks": 10_000,
+    "firmament.core.configuration:RoundOptions.class_checks": 10_000,
     "firmament.core.configuration:RoundOptions.evict_failed_gangs": True,
     "firmament.core.configuration:RoundOptions.gang_seconds": 600.0,
-    "firmament.core.configuration:RoundOptions.namespace_looks": 6_000_000,
+    "firmament.core.configuration:RoundOptions.namespace_checks": 6_000_000,
     "firmament.core.configuration:RoundOptions.preemption": True,
     "firmament.core.configuration:RoundOptions.tells_why": True,
     "firmament.core.configuration:WeightedModel.weight": 1,

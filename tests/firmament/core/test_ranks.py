@@ -117,8 +117,8 @@ def test_equal_columns():
 def test_columns_of_resources():
     index = ResourceIndex()
     assert tuple(index.names) == FIRST_RESOURCES
-    index.offer(["cpu", "gpu", "nic"])
-    index.offer(["gpu"])
+    index.add_machine(["cpu", "gpu", "nic"])
+    index.add_machine(["gpu"])
     assert index.version == 2
     assert len(index) == 6
     assert index.columns(["gpu", "cpu", "none"]) == [4, 1, NO_COLUMN]
@@ -126,12 +126,12 @@ def test_columns_of_resources():
     assert "none" not in index
     assert "nic" in index.known
     assert index.vector({"gpu": 3, "none": 9, "cpu": 1}).tolist() == [0, 1, 0, 0, 3, 0]
-    index.withdraw(["gpu"])
-    index.withdraw(["nic", "cpu"])
+    index.remove_machine(["gpu"])
+    index.remove_machine(["nic", "cpu"])
     assert index.compact().tolist() == [0, 1, 2, 3, 4]
     assert (index.version, index.names[4:]) == (3, ["gpu"])
     assert index.columns(["nic", "gpu"]) == [NO_COLUMN, 4]
-    index.withdraw(["gpu"])
+    index.remove_machine(["gpu"])
     assert index.compact().tolist() == [0, 1, 2, 3]
 
 
@@ -140,19 +140,19 @@ def test_columns_of_resources():
 )
 def test_when_it_is_worth_removing_columns(resources: int, unused: int, surplus: int):
     index, names = ResourceIndex(), [f"r{number}" for number in range(resources)]
-    index.offer(names)
-    index.withdraw(names[:unused])
+    index.add_machine(names)
+    index.remove_machine(names[:unused])
     assert index.has_surplus is bool(surplus)
 
 
 def test_columns_that_are_used_again_or_removed_are_no_surplus():
     index, names = ResourceIndex(), [f"r{number}" for number in range(LEAST_SURPLUS)]
-    index.offer(names)
-    index.withdraw(names)
+    index.add_machine(names)
+    index.remove_machine(names)
     found = [index.has_surplus]
-    index.offer(names[:1])
+    index.add_machine(names[:1])
     found.append(index.has_surplus)
-    index.withdraw(names[:1])
+    index.remove_machine(names[:1])
     found.append(index.has_surplus)
     index.compact()
     assert [*found, index.has_surplus] == [True, False, True, False]
@@ -222,7 +222,7 @@ def test_requests_by_shape():
     requests = ShapeRequests(index, shapes)
     requested, assumed = requests.get(0)
     assert (requested.tolist(), assumed.tolist()) == ([0, 5, 0, 0], [0, 0, 7, 0])
-    index.offer(["gpu"])
+    index.add_machine(["gpu"])
     assert requests.get(0)[0].tolist() == [0, 5, 0, 0, 2]
     shapes.append(TaskClass((("memory", 1),)))
     assert requests.rows([1, 0, 1])[0].tolist() == [[0, 0, 1, 0, 0], [0, 5, 0, 0, 2], [0, 0, 1, 0, 0]]
@@ -262,7 +262,7 @@ def test_what_holds_unless_stated():
     assert (options.seed, options.reserve_after_rounds, options.reserve_for_rounds) == (0, 8, 256)
     assert (options.reserve_after, options.reserve_for) == (60.0, 300.0)
     assert (options.first_backoff, options.last_backoff) == (1.0, 60.0)
-    assert (options.namespace_looks, options.class_looks) == (6_000_000, 10_000)
+    assert (options.namespace_checks, options.class_checks) == (6_000_000, 10_000)
     assert (options.by_quality, options.preemption, options.evict_failed_gangs) == (False, True, True)
     assert (options.gang_seconds, options.refresh_seconds) == (600.0, math.inf)
     assert WeightedModel(load_model("trivial", {})).weight == 1

@@ -15,8 +15,8 @@ WITH_DEVICE = task_class(requests=(("cpu", 100), (DEVICE, 1)))
 def test_what_machines_offer_has_columns_in_order_of_appearance():
     index = ResourceIndex()
     assert tuple(index.names) == FIRST_RESOURCES
-    index.offer(["b", "cpu"])
-    index.offer(["a", "b"])
+    index.add_machine(["b", "cpu"])
+    index.add_machine(["a", "b"])
     assert index.columns(["b", "a", "cpu", "other"]) == [4, 5, 1, NO_COLUMN]
     assert len(index) == 6
 
@@ -24,7 +24,7 @@ def test_what_machines_offer_has_columns_in_order_of_appearance():
 def test_vectors_hold_amounts_of_what_is_offered():
     index = ResourceIndex()
     assert index.vector({"cpu": 5, "memory": 7, DEVICE: 1}).tolist() == [0, 5, 7, 0]
-    index.offer([DEVICE])
+    index.add_machine([DEVICE])
     assert index.vector({DEVICE: 2, "pods": 1}).tolist() == [1, 0, 0, 0, 2]
     assert index.vector({}).tolist() == [0, 0, 0, 0, 0]
 
@@ -32,12 +32,12 @@ def test_vectors_hold_amounts_of_what_is_offered():
 def test_columns_are_taken_back_when_no_machine_offers_them():
     index = ResourceIndex()
     names = [f"example.com/{number}" for number in range(LEAST_SURPLUS)]
-    index.offer(names)
-    index.offer([DEVICE])
-    index.offer(names[3:4])
-    index.withdraw(names)
+    index.add_machine(names)
+    index.add_machine([DEVICE])
+    index.add_machine(names[3:4])
+    index.remove_machine(names)
     seen = [index.has_surplus]  # one of them is still offered
-    index.withdraw(names[3:4])
+    index.remove_machine(names[3:4])
     assert [*seen, index.has_surplus] == [False, True]
     assert index.compact().tolist() == [0, 1, 2, 3, 4 + LEAST_SURPLUS]
     assert index.names == [*FIRST_RESOURCES, DEVICE]

@@ -33,7 +33,7 @@ def test_rows_hold_what_shapes_request(amounts, steps):
             requests.forget()
             continue
         if isinstance(step, str):  # offered from now on, or no more
-            (resources.withdraw if step in offered else resources.offer)([step])
+            (resources.remove_machine if step in offered else resources.add_machine)([step])
             offered ^= {step}
             if len(offered) == 1:
                 resources.compact()
@@ -51,7 +51,7 @@ def test_rows_hold_what_shapes_request(amounts, steps):
 
 def test_shapes_that_come_later_get_rows_too():
     resources, shapes = ResourceIndex(), [shape({"cpu": 1})]
-    resources.offer(["device"])
+    resources.add_machine(["device"])
     requests = ShapeRequests(resources, shapes)
     assert requests.rows([0])[0].tolist() == [[0, 1, 0, 0, 0]]
     shapes += [shape({"device": number}) for number in range(1, 100)]
@@ -62,7 +62,7 @@ def test_amounts_are_there_from_when_a_machine_offers_the_resource():
     resources, shapes = ResourceIndex(), [shape({"cpu": 1}), shape({"b": 3})]
     requests = ShapeRequests(resources, shapes)
     assert requests.rows([1])[0].tolist() == [[0, 0, 0, 0]]
-    resources.offer(["a", "b"])
+    resources.add_machine(["a", "b"])
     assert requests.rows([0])[0].tolist() == [[0, 1, 0, 0, 0, 0]]
     assert requests.rows([1, 0])[0].tolist() == [[0, 0, 0, 0, 0, 3], [0, 1, 0, 0, 0, 0]]
 

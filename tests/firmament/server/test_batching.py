@@ -213,24 +213,24 @@ def test_without_a_window_nothing_is_waited_for():
 
 
 def test_the_first_round_is_not_put_off():
-    assert batching().spare(5.0) == 0.0
+    assert batching().get_slack(5.0) == 0.0
 
 
 def test_a_busy_driver_is_given_time_by_the_length_of_the_last_round():
     window = batching()
     window.restart(1.000)
     window.note_end(1.010)
-    assert window.spare(1.010) == pytest.approx(PACE * 0.010 - 0.010)
-    assert window.spare(1.000 + PACE * 0.010) == pytest.approx(0.0, abs=1e-9)
-    assert window.spare(9.0) == 0.0
+    assert window.get_slack(1.010) == pytest.approx(PACE * 0.010 - 0.010)
+    assert window.get_slack(1.000 + PACE * 0.010) == pytest.approx(0.0, abs=1e-9)
+    assert window.get_slack(9.0) == 0.0
 
 
 def test_no_round_is_put_off_for_long():
     window = batching()
     window.restart(1.0)
     window.note_end(3.0)
-    assert window.spare(1.0) == pytest.approx(LONGEST_PACE_SECONDS)
-    assert window.spare(3.0) == 0.0
+    assert window.get_slack(1.0) == pytest.approx(LONGEST_PACE_SECONDS)
+    assert window.get_slack(3.0) == 0.0
 
 
 PAUSES = st.one_of(st.floats(0.0002, 0.0009), st.floats(0.0011, 0.019))

@@ -96,7 +96,7 @@ def test_what_the_claims_of_an_offered_pod_wait_for_is_a_fault_of_the_pod():
         present(with_claims(pod("a"), "gpu")), present(using_volume("b")), present(pod("c", gated=True))
     )
     for name in "ab":
-        watched.state.offer(f"pod-{name}")
+        watched.state.send_for_explanation(f"pod-{name}")
     watched.tell()
     assert watched.states() == {"pod-a": (PENDING, ""), "pod-b": (PENDING, "")}
     records = [watched.state.tasks.get(f"pod-{name}") for name in "ab"]

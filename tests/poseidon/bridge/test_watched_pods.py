@@ -279,11 +279,11 @@ def test_a_store_that_fails_keeps_no_other_from_forgetting_a_pod(watched, monkey
 
 def test_a_pod_that_waits_is_offered_to_be_explained(watched):
     watched.pods(present(of_class("high")), present(pod("runs", node="n1")))
-    watched.state.offer("pod-a")
+    watched.state.send_for_explanation("pod-a")
     assert "tasks" in watched.tell()
     assert "pod-a" in watched.view.tasks
-    watched.state.offer("pod-runs")
-    watched.state.offer("unknown")
+    watched.state.send_for_explanation("pod-runs")
+    watched.state.send_for_explanation("unknown")
     assert watched.tell() == []
 
 

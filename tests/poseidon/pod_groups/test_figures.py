@@ -22,7 +22,7 @@ FIGURES = {
     "poseidon.pod_groups.keep_room:_LONGEST": 1_000_000,
     "poseidon.pod_groups.koordinator:MOST_GANGS": 64,
     "poseidon.pod_groups.group_names:Membership.whole": False,
-    "poseidon.pod_groups.roles:Offered.needed": 0,
+    "poseidon.pod_groups.roles:ChosenPods.needed": 0,
     "poseidon.pod_groups.scheduler_names:_MOST_NAMED": 3,
     "poseidon.pod_groups.koordinator:_SECONDS": {
         "ns": 1e-09,

@@ -32,7 +32,7 @@ def volume(name: str, size: int, node: str) -> Volume:
 
 def taken(record: Volume) -> Volume:
     """The volume once some claim has it."""
-    return replace(record, offer=None)
+    return replace(record, unclaimed=None)
 
 
 def begin(*sizes: int) -> AvailableVolumes:

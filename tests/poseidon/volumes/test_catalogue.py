@@ -11,8 +11,8 @@ from poseidon.volumes.claims import Users
 from poseidon.volumes.matching import implies, list_hosts, suits
 from poseidon.volumes.records import (
     Claim,
-    Offer,
     Profile,
+    UnclaimedVolume,
     claim_record,
     conditions_of,
     provision_record,
@@ -22,7 +22,7 @@ from poseidon.volumes.records import (
 from tests.poseidon.volumes.objects import typed
 from tests.support import storage
 
-OFFER = Offer("fast", "", 10, ("ReadWriteMany", "ReadWriteOnce"), "Filesystem", {"disk": "ssd"})
+UNCLAIMED = UnclaimedVolume("fast", "", 10, ("ReadWriteMany", "ReadWriteOnce"), "Filesystem", {"disk": "ssd"})
 PROFILE = Profile("fast", "", 10, ("ReadWriteOnce",), "Filesystem", (("disk", "In", ("ssd",)),))
 
 
@@ -225,22 +225,24 @@ def test_a_volume_is_to_be_had_unless_it_is_given_going_or_used_up():
     def offered(**options: Any) -> bool:
         made = storage.volume("v", **options)
         made["status"]["phase"] = options.pop("phase", made["status"]["phase"])
-        return volume_record(typed(made, "u"), {}).offer is not None
+        return volume_record(typed(made, "u"), {}).unclaimed is not None
 
     assert offered()
     assert not offered(to="default/c")
     for phase, good in (("Available", True), ("Failed", False), ("Released", False), ("Pending", True)):
         made = storage.volume("v")
         made["status"]["phase"] = phase
-        assert (volume_record(typed(made, "u"), {}).offer is not None) is good
+        assert (volume_record(typed(made, "u"), {}).unclaimed is not None) is good
     going = storage.volume("v")
     going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert volume_record(typed(going, "u"), {}).offer is None
+    assert volume_record(typed(going, "u"), {}).unclaimed is None
 
 
 def test_a_volume_offers_what_it_states():
     found = volume_record(typed(storage.volume("v", size="1Ki", labels={"disk": "ssd"}), "u"), {})
-    assert found.offer == Offer("fast", "", 1024, ("ReadWriteOnce",), "Filesystem", {"disk": "ssd"})
+    assert found.unclaimed == UnclaimedVolume(
+        "fast", "", 1024, ("ReadWriteOnce",), "Filesystem", {"disk": "ssd"}
+    )
     assert (found.claim, found.claim_uid, found.driver, found.defect) == ("", "", "", "")
     given = volume_record(typed(storage.volume("v", to="ns/c", driver="d"), "u"), {})
     assert (given.claim, given.driver) == ("ns/c", "d")
@@ -291,7 +293,7 @@ def test_no_selector_has_no_conditions():
 )
 def test_a_volume_suits_a_claim_in_every_respect(change, good):
     fields = {name: getattr(PROFILE, name) for name in PROFILE.__dataclass_fields__}
-    assert suits(OFFER, Profile(**{**fields, **change})) is good
+    assert suits(UNCLAIMED, Profile(**{**fields, **change})) is good
 
 
 @pytest.mark.parametrize(

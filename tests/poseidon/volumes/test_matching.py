@@ -113,9 +113,9 @@ def test_fit(labels, selector, sizes, modes, kinds, classes):
     spec = {**more[1], **({"selector": selector} if selector is not None else {})}
     wanted = storage.claim("c", size=sizes[1], modes=modes[1], **spec)
     record, profile = volume_record(typed(value), {}), claim_record(typed(wanted)).profile
-    assert record.offer is not None
+    assert record.unclaimed is not None
     assert profile is not None
-    assert suits(record.offer, profile) == is_fit(value, wanted)
+    assert suits(record.unclaimed, profile) == is_fit(value, wanted)
 
 
 def test_zone_labels_of_old_volumes():

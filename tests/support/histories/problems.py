@@ -93,7 +93,7 @@ def plain(residual: Residual) -> PlainProblem:
 def fits_of(residual: Residual) -> dict:
     """``residual.fits`` for every waiting shape."""
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
-    return {shape: residual.fits(shape) for shape in shapes}
+    return {shape: residual.find_fitting(shape) for shape in shapes}
 
 
 def penalties_of(residual: Residual) -> list[list[int]]:

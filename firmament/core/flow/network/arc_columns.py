@@ -68,7 +68,7 @@ class ArcColumns:
 
 def choose_first_columns(
     residual: Residual,
-    offers: OfferedArcs,
+    unpinned: UnpinnedArcs,
     estimate: PriceEstimate,
     *,
     base: int,
@@ -80,15 +80,15 @@ def choose_first_columns(
 
     A class of n tasks gets about its n / 2 + ``base`` cheapest machines. If there are other classes, about ``samples``
     x n + ``samples_each`` more are sampled by expected flow, for each class and for each machine. Machines with columns
-    of few classes get columns of further classes. A class with pins gets all of its machines. ``offers``: the arcs of
+    of few classes get columns of further classes. A class with pins gets all of its machines. ``unpinned``: the arcs of
     ``residual``, with the candidates of ``estimate``.
     """
     problem = residual.problem
-    classes = offers.classes
-    parts = [_list_pinned(residual, offers)]
+    classes = unpinned.classes
+    parts = [_list_pinned(residual, unpinned)]
     if len(classes) == 0:
         return parts[0]
-    likely, everyone, price = offers.likely, np.arange(problem.machines), narrow_price(estimate.price)
+    likely, everyone, price = unpinned.likely, np.arange(problem.machines), narrow_price(estimate.price)
     tasks = residual.remaining[classes].sum(axis=1)
     want = tasks // 2 + base
     begin = (problem.rotation + np.cumsum(tasks) - tasks) % max(1, problem.machines)
@@ -97,16 +97,16 @@ def choose_first_columns(
     sample = FlowSample(estimate, samples * tasks + samples_each, tuning.pairs_per_draw) if sampled else None
     least = np.empty(len(classes), dtype=np.int32)
     for at in _chunks(np.arange(len(classes)), len(likely)):
-        key = _keys(offers, at, likely, price)
+        key = _keys(unpinned, at, likely, price)
         least[at] = key.min(axis=1, initial=UNWANTED // 2)
         if sample is not None:
             sample.set_keys(at, key)
-        few = _lacks_candidates(offers, at, key, tuning.candidates_enough)
+        few = _lacks_candidates(unpinned, at, key, tuning.candidates_enough)
         enough = at[~few]
         key = key[~few] if few.any() else key
         parts.append(_cheapest(key, classes[enough], likely, want[enough], begin[enough], tuning))
         for some in _chunks(at[few], problem.machines):
-            key = _keys(offers, some, everyone, price)
+            key = _keys(unpinned, some, everyone, price)
             parts.append(_cheapest(key, classes[some], everyone, want[some], begin[some], tuning))
     if sample is None:
         return ArcColumns.join(parts, problem.machines)
@@ -115,7 +115,7 @@ def choose_first_columns(
     )
     number = np.bincount(columns.machine, minlength=problem.machines)[likely]
     thin = likely[(number > 0) & (number < tuning.fewest)]
-    dearer = _keys(offers, np.arange(len(classes)), thin, price) - least[:, None]
+    dearer = _keys(unpinned, np.arange(len(classes)), thin, price) - least[:, None]
     return ArcColumns.join(
         [columns, *_most_eager(dearer.T.copy(), classes, thin, tuning.fewest)], problem.machines
     )
@@ -150,12 +150,12 @@ def _cheapest(
     )
 
 
-def _list_pinned(residual: Residual, offers: OfferedArcs) -> ArcColumns:
+def _list_pinned(residual: Residual, unpinned: UnpinnedArcs) -> ArcColumns:
     """Return the columns of waiting classes with pins: all machines of their pins on which one task fits."""
     problem, parts = residual.problem, []
-    for cls in np.setdiff1d(residual.active(), offers.classes, assume_unique=True).tolist():
+    for cls in np.setdiff1d(residual.active(), unpinned.classes, assume_unique=True).tolist():
         pins = problem.pins[cls]
-        machines = pins[offers.fits[int(problem.shape[cls])][pins]]
+        machines = pins[unpinned.fits[int(problem.shape[cls])][pins]]
         parts.append(ArcColumns(np.full(len(machines), cls, dtype=np.int64), machines))
     return ArcColumns.join(parts, problem.machines)
 
@@ -165,22 +165,22 @@ def _chunks(rows: Int64, width: int) -> list[Int64]:
     return np.array_split(rows, -(-len(rows) * max(1, width) // AT_ONCE)) if len(rows) else []
 
 
-def _keys(offers: OfferedArcs, rows: Int64, machines: Int64, price: Int32) -> Int32:
+def _keys(unpinned: UnpinnedArcs, rows: Int64, machines: Int64, price: Int32) -> Int32:
     """Return each class's cost on ``machines`` plus ``price`` (int32[M]): int32[C', M'].
 
     The entry is ``UNWANTED`` where the class does not fit.
     """
-    key, usable = offers.costs(rows, machines), offers.usable(rows, machines)
+    key, usable = unpinned.costs(rows, machines), unpinned.usable(rows, machines)
     key += price[machines]
     np.copyto(key, UNWANTED, where=np.logical_not(usable, out=usable))
     return key
 
 
-def _lacks_candidates(offers: OfferedArcs, rows: Int64, key: Int32, enough: int) -> Bool:
+def _lacks_candidates(unpinned: UnpinnedArcs, rows: Int64, key: Int32, enough: int) -> Bool:
     """Return which classes fit fewer than ``enough`` candidates although they also fit other machines: bool[C']."""
     few: Bool = (key.max(axis=1, initial=0) == UNWANTED) | (key.shape[1] < enough)
     for row in np.flatnonzero(few).tolist():
-        usable = int(offers.fits[int(offers.shapes[rows[row]])].sum())
+        usable = int(unpinned.fits[int(unpinned.shapes[rows[row]])].sum())
         few[row] = int((key[row] < UNWANTED).sum()) < min(enough, usable)
     return few
 
@@ -256,12 +256,13 @@ def _in_turn(row: Int64, place: Int64, at_limit: Bool, want: Int64, begin: Int64
 # are priced.
 
 
-class OfferedArcs:
+class UnpinnedArcs:
     """The arcs of waiting classes without pins (all arcs of classes with pins are columns from the start).
 
     ``classes``: int64[U], ascending; ``shapes``: int64[U], their shapes; ``fits``: maps each waiting shape to
-    ``residual.fits(shape)``; ``likely``: machines that the flow is likely to use, ascending; ``likely_costs``: int32[U,
-    L], cost of a task of each class on the likely machines; ``cheapest``: int32[M], least cost of any class.
+    ``residual.find_fitting(shape)``; ``likely``: machines that the flow is likely to use, ascending;
+    ``likely_costs``: int32[U, L], cost of a task of each class on the likely machines; ``cheapest``: int32[M], least
+    cost of any class.
     """
 
     def __init__(self, residual: Residual, fits: dict[int, Bool], likely: Int64) -> None:

@@ -198,7 +198,7 @@ def column_arcs(residual: Residual, columns: ArcColumns) -> tuple[Int64, Int64]:
     """Return two int64[A]: how many waiting tasks each column can take, and the cost of each task on it."""
     problem = residual.problem
     waiting, shapes = residual.remaining.sum(axis=1), problem.shape[columns.cls]
-    capacity = np.minimum(residual.units(shapes, columns.machine), waiting[columns.cls])
+    capacity = np.minimum(residual.count_fitting(shapes, columns.machine), waiting[columns.cls])
     if problem.most:
         most = waiting.copy()
         most[list(problem.most)] = list(problem.most.values())

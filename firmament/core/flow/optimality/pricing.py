@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cost_models.interface import Bool, Int64
-from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs
+from firmament.core.flow.network.arc_columns import ArcColumns, UnpinnedArcs
 from firmament.core.flow.network.network import Network, crowding_cost
 from firmament.core.flow.optimality.node_prices import Prices
 from firmament.core.flow.residual import Residual, machine_units
@@ -85,7 +85,7 @@ def price_out(
     network: Network,
     flows: Int64,
     prices: FullPrices,
-    offers: OfferedArcs,
+    unpinned: UnpinnedArcs,
     *,
     limit: int,
     settled: FullPrices | None = None,
@@ -98,7 +98,7 @@ def price_out(
     share = max(1, limit // max(1, len(network.classes)))
     waiting = residual.remaining.sum(axis=1)
     cls_price, parts, total = prices.cls.copy(), [], 0
-    for arcs_left in _list_left_out(network, prices, offers, settled):
+    for arcs_left in _list_left_out(network, prices, unpinned, settled):
         row, place = arcs_left.violating()
         if len(row) == 0:
             continue
@@ -151,39 +151,39 @@ class _LeftOutArcs:
 
 
 def _list_left_out(
-    network: Network, prices: FullPrices, offers: OfferedArcs, settled: FullPrices | None
+    network: Network, prices: FullPrices, unpinned: UnpinnedArcs, settled: FullPrices | None
 ) -> Iterator[_LeftOutArcs]:
     """Yield the left-out arcs that could have a negative reduced cost, in blocks that suit the processor's cache."""
-    at = np.searchsorted(network.classes, offers.classes)
+    at = np.searchsorted(network.classes, unpinned.classes)
     price = prices.cls[at]
-    near = offers.find_within_reach(prices.machine, int(price.max(initial=0)))
+    near = unpinned.find_within_reach(prices.machine, int(price.max(initial=0)))
     if settled is None:
         every = np.arange(len(at))
-        blocks = [(every, offers.likely), (every, np.setdiff1d(near, offers.likely, assume_unique=True))]
+        blocks = [(every, unpinned.likely), (every, np.setdiff1d(near, unpinned.likely, assume_unique=True))]
     else:
         blocks = _closer(price - settled.cls[at], prices.machine - settled.machine, near)
     for rows, machines in blocks:
-        yield from _compute_left_out(offers, network, price, prices.machine[machines], rows, machines)
+        yield from _compute_left_out(unpinned, network, price, prices.machine[machines], rows, machines)
 
 
 def _compute_left_out(
-    offers: OfferedArcs, network: Network, price: Int64, level: Int64, rows: Int64, machines: Int64
+    unpinned: UnpinnedArcs, network: Network, price: Int64, level: Int64, rows: Int64, machines: Int64
 ) -> Iterator[_LeftOutArcs]:
     """Yield left-out arcs of ``rows`` to ``machines``; ``price``: of all classes, ``level``: prices of ``machines``."""
     narrow = int(price[rows].max(initial=0)) < NARROW and int(level.min(initial=0)) >= 0
     dtype = np.int32 if narrow else np.int64
     level = np.minimum(level, NARROW if narrow else FORBIDDEN).astype(dtype)
-    inside_row, inside_place = _inside(network, offers.classes[rows], machines, offers.problem.machines)
+    inside_row, inside_place = _inside(network, unpinned.classes[rows], machines, unpinned.problem.machines)
     size = max(1, PAIRS_AT_ONCE // max(1, len(machines)))
     for begin in range(0, len(rows), size):
         some = rows[begin : begin + size]
-        priced: NDArray[Any] = offers.costs(some, machines).astype(dtype, copy=False)
+        priced: NDArray[Any] = unpinned.costs(some, machines).astype(dtype, copy=False)
         priced += priced
         priced += level
         inside = slice(*np.searchsorted(inside_row, [begin, begin + size]).tolist())
         priced[inside_row[inside] - begin, inside_place[inside]] = np.iinfo(dtype).max
         yield _LeftOutArcs(
-            offers.classes[some], offers.shapes[some], machines, priced, price[some], offers.fits
+            unpinned.classes[some], unpinned.shapes[some], machines, priced, price[some], unpinned.fits
         )
 
 

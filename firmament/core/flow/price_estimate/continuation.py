@@ -29,14 +29,14 @@ def continue_prices(
     the prices. The function returns None if earlier prices cover too few tasks, or if they mislead.
     """
     tuning, finest = prices.continuation, prices.newton.sharpest[-1]
-    stairs, shapes, tasks = demand.stairs, demand.shapes, demand.tasks
+    steps, shapes, tasks = demand.steps, demand.shapes, demand.tasks
     price = _find_known(demand, tuning.enough_known)
     if price is None:
         return None
     known = ~np.isnan(price)
     paid = demand.best_offers(known, price[known])
     price_of = _Pricing(tuning, finest)
-    level = price_of.common_level(stairs, paid, float(tasks.sum()))
+    level = price_of.common_level(steps, paid, float(tasks.sum()))
     if level is None:
         return None
     price += level
@@ -49,10 +49,10 @@ def continue_prices(
                 return None
             cost = demand.problem.cost[shapes[place], usable].astype(np.float32)
             price[place] = price_of.price_beside(
-                stairs.select(usable), paid[usable], cost, float(tasks[place])
+                steps.select(usable), paid[usable], cost, float(tasks[place])
             )
         paid = np.maximum(paid, demand.best_offers(new, price[new]))
-    machines = stairs.find_near(paid, tuning.reach)
+    machines = steps.find_near(paid, tuning.reach)
     market, present = demand.market(machines)
     if len(present) < len(shapes):
         return None  # some shape fits none of the machines that the other shapes want
@@ -80,59 +80,59 @@ class _Pricing:
     _tuning: ContinuationTuning
     _finest: Smoothing
 
-    def common_level(self, stairs: CrowdingSteps, paid: Float32, tasks: float) -> np.float32 | None:
+    def common_level(self, steps: CrowdingSteps, paid: Float32, tasks: float) -> np.float32 | None:
         """Return by how much all earlier prices must rise or fall so that machines take ``tasks`` tasks.
 
-        ``paid``: float32[M], the highest offer for each machine at earlier prices. The result is None if prices would
+        ``paid``: float32[M], the highest bid for each machine at earlier prices. The result is None if prices would
         have to move by more than ``most_moved``.
         """
-        most = self._tuning.most_moved * stairs.step
+        most = self._tuning.most_moved * steps.step
         low, high = -most, most
-        near = stairs.find_near(paid, self._tuning.most_moved)
-        stairs, paid = stairs.select(near), paid[near]
-        if not self._takes_fewer(stairs, paid, low, tasks) or self._takes_fewer(stairs, paid, high, tasks):
+        near = steps.find_near(paid, self._tuning.most_moved)
+        steps, paid = steps.select(near), paid[near]
+        if not self._takes_fewer(steps, paid, low, tasks) or self._takes_fewer(steps, paid, high, tasks):
             return None
         for _ in range(self._tuning.bisections):
             level = (low + high) / 2
-            if self._takes_fewer(stairs, paid, level, tasks):
+            if self._takes_fewer(steps, paid, level, tasks):
                 low = level
             else:
                 high = level
         return np.float32(high)
 
-    def _takes_fewer(self, stairs: CrowdingSteps, paid: Float32, level: float, tasks: float) -> bool:
+    def _takes_fewer(self, steps: CrowdingSteps, paid: Float32, level: float, tasks: float) -> bool:
         """Return whether machines take fewer than ``tasks`` tasks if each is offered ``level`` more than ``paid``."""
-        return float(self._load(stairs, paid + np.float32(level)).sum()) < tasks
+        return float(self._load(steps, paid + np.float32(level)).sum()) < tasks
 
-    def price_beside(self, stairs: CrowdingSteps, paid: Float32, cost: Float32, tasks: float) -> np.float32:
-        """Return the price at which ``tasks`` tasks of a new shape find places among tasks that offer ``paid``.
+    def price_beside(self, steps: CrowdingSteps, paid: Float32, cost: Float32, tasks: float) -> np.float32:
+        """Return the price at which ``tasks`` tasks of a new shape find places among tasks that bid ``paid``.
 
         ``paid``, ``cost``: float32[M], M > 0.
 
-        A machine takes as many tasks as the better offer pays for. It divides these places between the two offers by
+        A machine takes as many tasks as the better bid pays for. It divides these places between the two bids by
         the smoothed choice that ``newton.py`` defines.
         """
-        key = cost + np.maximum(paid, stairs.base)
+        key = cost + np.maximum(paid, steps.base)
         least = float(key.min())
-        near = np.flatnonzero(key < least + self._tuning.new_range * stairs.step)
-        stairs, paid, cost = stairs.select(near), paid[near], cost[near]
-        temperature = self._finest.temperature * stairs.step
-        low, high = least - self._tuning.new_range * stairs.step, least + self._tuning.new_range * stairs.step
+        near = np.flatnonzero(key < least + self._tuning.new_range * steps.step)
+        steps, paid, cost = steps.select(near), paid[near], cost[near]
+        temperature = self._finest.temperature * steps.step
+        low, high = least - self._tuning.new_range * steps.step, least + self._tuning.new_range * steps.step
         for _ in range(self._tuning.new_bisections):
             price = (low + high) / 2
-            offer = np.float32(price) - cost
+            bid = np.float32(price) - cost
             beaten = np.clip(
-                (paid - offer) / np.float32(temperature), -self._tuning.farthest, self._tuning.farthest
+                (paid - bid) / np.float32(temperature), -self._tuning.farthest, self._tuning.farthest
             )
-            if float((self._load(stairs, np.maximum(paid, offer)) / (1 + np.exp(beaten))).sum()) < tasks:
+            if float((self._load(steps, np.maximum(paid, bid)) / (1 + np.exp(beaten))).sum()) < tasks:
                 low = price
             else:
                 high = price
         return np.float32(high)
 
-    def _load(self, stairs: CrowdingSteps, price: Float32) -> Float32:
+    def _load(self, steps: CrowdingSteps, price: Float32) -> Float32:
         """Return how many tasks machines take at ``price``.
 
         A crowding step counts only if ``price`` covers its cost.
         """
-        return smooth_loads(stairs, price, np.float32(self._finest.width))[0]
+        return smooth_loads(steps, price, np.float32(self._finest.width))[0]

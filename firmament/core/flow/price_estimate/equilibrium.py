@@ -67,7 +67,10 @@ All numbers stay finite, whatever the market (``tests/firmament/core/flow/test_e
 
 @_QUIET
 def estimate_prices(residual: Residual, fits: dict[int, Bool], tuning: PriceTuning) -> PriceEstimate:
-    """Estimate prices and loads for the waiting tasks; ``fits`` maps each waiting shape to ``residual.fits(shape)``."""
+    """Estimate prices and loads for the waiting tasks.
+
+    ``fits`` maps each waiting shape to ``residual.find_fitting(shape)``.
+    """
     problem = residual.problem
     waiting = residual.remaining.sum(axis=1)
     per_shape = np.bincount(problem.shape, weights=waiting, minlength=len(problem.requests)).astype(
@@ -99,12 +102,10 @@ def _settle(
     price, load = base.copy(), np.zeros_like(room)
     if cleared is None:
         return PriceEstimate(price, load, machines, 1.0, np.ones(len(machines), dtype=np.float32))
-    charged = np.maximum(cleared.price, market.stairs.base)
+    charged = np.maximum(cleared.price, market.steps.base)
     price[machines] = np.rint(charged).astype(np.int64)
     load[machines] = np.minimum(np.ceil(cleared.load).astype(np.int64), room[machines])
-    doubt = (
-        cleared.temperature if whole else max(cleared.temperature, tuning.least_doubt * demand.stairs.step)
-    )
+    doubt = cleared.temperature if whole else max(cleared.temperature, tuning.least_doubt * demand.steps.step)
     # At the price found, the classes' shares sum to 1, even where this price is below what the machine charges.
     short = np.minimum((charged - cleared.price) / np.float32(doubt), tuning.shortest)
     appeal = np.maximum(cleared.load, tuning.least_appeal) * np.exp(short)
@@ -123,10 +124,10 @@ def _estimate_anew(demand: MarketDemand, tuning: PriceTuning, *, whole: bool) ->
     market, present = demand.market(machines)
     if len(present) == 0:
         return machines, market, present, None
-    expected = np.maximum(market.stairs.divide_evenly(paid), tuning.least_load)
+    expected = np.maximum(market.steps.divide_evenly(paid), tuning.least_load)
     newton = tuning.newton
     many = float(market.tasks.sum()) >= tuning.large or (whole and len(demand.shapes) >= tuning.many)
-    begun = balance(market, paid, expected, newton.sharp[0].temperature * demand.stairs.step)
+    begun = balance(market, paid, expected, newton.sharp[0].temperature * demand.steps.step)
     cleared = refine(market, begun, newton.sharpest if many else newton.sharp, newton)
     return machines, market, present, cleared
 
@@ -228,18 +229,18 @@ def estimate_first_prices(demand: MarketDemand, tuning: PriceTuning) -> Float32:
         return worth
     usable = market.cost < FORBIDDEN
     load = _level_load(market, usable, tuning.bisections)
-    price = market.stairs.base + market.stairs.growth * load
-    rough = balance(market, price, load, market.stairs.step)
+    price = market.steps.base + market.steps.growth * load
+    rough = balance(market, price, load, market.steps.step)
     dearest = (rough[:, None] - market.cost).max(axis=0)
-    lacking = market.stairs.base - dearest
+    lacking = market.steps.base - dearest
     # ``balance`` (a step of Sinkhorn's scaling) compares each class with the load of all classes. As a result,
     # ``balance`` returns prices of n similar classes that are too low by about step x ln(n). The threshold is
     # therefore counted from the machine that lacks least.
     near = market.select(
-        np.flatnonzero(lacking < max(lacking.min(), 0) + tuning.first_reach * market.stairs.step)
+        np.flatnonzero(lacking < max(lacking.min(), 0) + tuning.first_reach * market.steps.step)
     )
     served = np.flatnonzero((near.cost < FORBIDDEN).any(axis=1))
-    all_served = Market(near.cost[served], near.tasks[served], near.stairs)
+    all_served = Market(near.cost[served], near.tasks[served], near.steps)
     rough[served] = refine(all_served, rough[served], newton.coarse, newton).worth
     often = np.count_nonzero(usable, axis=1) >= (tuning.rare if part < 1 else 1)
     worth[present[often]] = rough[often]
@@ -249,7 +250,7 @@ def estimate_first_prices(demand: MarketDemand, tuning: PriceTuning) -> Float32:
 def find_wanted_machines(demand: MarketDemand, worth: Float32, reach: float) -> tuple[Int64, Float32]:
     """Return the machines that some shape wants, or nearly wants, at the prices ``worth`` (float32[S]); ascending.
 
-    Also returns float32: the highest offer of any shape for each of these machines. A shape whose price is unknown
+    Also returns float32: the highest bid of any shape for each of these machines. A shape whose price is unknown
     (NaN) wants all machines on which it fits.
     """
     unseen = np.isnan(worth)
@@ -257,8 +258,8 @@ def find_wanted_machines(demand: MarketDemand, worth: Float32, reach: float) -> 
     liked = np.zeros(demand.problem.machines, dtype=np.bool_)
     for shape in demand.shapes[unseen].tolist():
         liked |= demand.fits[shape]
-    liked[demand.stairs.find_near(paid, reach)] = True
-    machines = np.flatnonzero(liked & (demand.stairs.room > 0))
+    liked[demand.steps.find_near(paid, reach)] = True
+    machines = np.flatnonzero(liked & (demand.steps.room > 0))
     return machines, paid[machines]
 
 
@@ -275,9 +276,9 @@ def _level_load(market: Market, usable: Bool, bisections: int) -> Float32:
     weights = market.tasks @ usable.astype(np.float32)
     total = market.tasks @ np.where(usable, market.cost, np.float32(0))
     load = water_level_load(
-        (total / np.maximum(weights, np.float32(1e-6)) + market.stairs.base).astype(np.float64),
-        market.stairs.growth.astype(np.float64),
-        np.where(weights > 0, market.stairs.room, 0).astype(np.int64),
+        (total / np.maximum(weights, np.float32(1e-6)) + market.steps.base).astype(np.float64),
+        market.steps.growth.astype(np.float64),
+        np.where(weights > 0, market.steps.room, 0).astype(np.int64),
         round(float(market.tasks.sum())),
         bisections,
     )

@@ -78,30 +78,30 @@ class CrowdingSteps:
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """Tasks and machines for which prices are sought; ``tasks``: float32[S]; ``stairs``: what the M machines charge.
+    """Tasks and machines for which prices are sought; ``tasks``: float32[S]; ``steps``: what the M machines charge.
 
     ``cost``: float32[S, M], ``FORBIDDEN`` where a task may not go; each row has at least one other entry.
     """
 
     cost: Float32
     tasks: Float32
-    stairs: CrowdingSteps
+    steps: CrowdingSteps
 
     def select(self, machines: Int64) -> Market:
         """Return the market of the same tasks with some of the machines (indices into the machines of this market)."""
-        return Market(self.cost.take(machines, axis=1), self.tasks, self.stairs.select(machines))
+        return Market(self.cost.take(machines, axis=1), self.tasks, self.steps.select(machines))
 
 
 @dataclass(frozen=True, slots=True)
 class MarketDemand:
     """The waiting tasks and what all machines charge; ``tasks``: float64[S], number of tasks of ``shapes`` (int64[S]).
 
-    ``fits`` maps each shape to the machines on which it fits, bool[M]; ``stairs``: what each machine charges.
+    ``fits`` maps each shape to the machines on which it fits, bool[M]; ``steps``: what each machine charges.
     """
 
     problem: PlacementProblem
     fits: Mapping[int, Bool]
-    stairs: CrowdingSteps
+    steps: CrowdingSteps
     shapes: Int64
     tasks: Float64
 
@@ -120,27 +120,27 @@ class MarketDemand:
         if len(somewhere) < len(self.shapes):
             cost = cost[somewhere]
         tasks = (self.tasks * part)[somewhere].astype(np.float32)
-        return Market(cost, tasks, self.stairs.select(machines)), somewhere
+        return Market(cost, tasks, self.steps.select(machines)), somewhere
 
     def best_offers(self, among: Bool | Int64, worth: Float32) -> Float32:
-        """Return the highest offer for a place on each machine, among the shapes ``among``: float32[M].
+        """Return the highest bid for a place on each machine, among the shapes ``among``: float32[M].
 
-        ``worth``: the prices of the market's shapes. Where no shape fits, the offer is far below every price.
+        ``worth``: the prices of the market's shapes. Where no shape fits, the bid is far below every price.
         """
-        offer = np.zeros(self.problem.machines, dtype=np.int32)
-        net = np.empty_like(offer)
+        bid = np.zeros(self.problem.machines, dtype=np.int32)
+        net = np.empty_like(bid)
         for shape, price in zip(self.shapes[among].tolist(), worth.tolist(), strict=True):
-            # Offers are stored relative to a number far below zero, so that 0 stands for no offer.
+            # Bids are stored relative to a number far below zero, so that 0 stands for no bid.
             np.subtract(
                 np.int32(HIGHEST + round(min(max(price, -HIGHEST), HIGHEST))),
                 self.problem.cost[shape],
                 out=net,
             )
             net *= self.fits[shape]
-            np.maximum(offer, net, out=offer)
+            np.maximum(bid, net, out=bid)
         # as an integer: with a float so far from zero, rounding errors would be dozens of units
-        offer -= np.int32(HIGHEST)
-        return offer.astype(np.float32)
+        bid -= np.int32(HIGHEST)
+        return bid.astype(np.float32)
 
 
 def typical_step(problem: PlacementProblem) -> float:

@@ -2,7 +2,7 @@
 
 Given prices u of the classes, machine m is worth V_m = max over classes of u_c - cost(c, m). The machine takes as
 many tasks as it has crowding steps below V_m, from the class that attains the maximum. The prices of the optimal flow
-are those at which all tasks of each class are taken. The dual has a maximum (over offers) and a staircase (of
+are those at which all tasks of each class are taken. The dual has a maximum (over bids) and a staircase (of
 crowding steps); both are smoothed. With the smoothing, the number of tasks taken is differentiable in u, and Newton's
 method finds the prices in a few steps; then the smoothing is made finer. This is the entropy-regularised transport
 problem with a convex cost of load (Cuturi 2013; Brauer et al. 2017 for Newton's method on it).
@@ -24,7 +24,7 @@ from firmament.core.flow.price_estimate.market import CrowdingSteps, Float32, Ma
 from firmament.core.flow.tuning import NewtonTuning, Smoothing
 
 TINY = 1e-12
-"""The kernel (matrix of offers) is recomputed once sums of offers leave the range from this number to its inverse."""
+"""The kernel (matrix of bids) is recomputed once sums of bids leave the range from this number to its inverse."""
 
 FARTHEST = 25.0
 """The kernel is also recomputed once a class's price has moved by more than this many temperatures."""
@@ -40,8 +40,8 @@ BLOCK = 400_000
 class MarketPoint:
     """Prices of S classes, and the loads and prices of M machines that follow from them at a temperature.
 
-    A class's offer to a machine is its ``factor`` times the market's kernel. The share of a class in the machine's
-    tasks is its offer divided by the ``total``.
+    A class's bid for a machine is its ``factor`` times the market's kernel. The share of a class in the machine's
+    tasks is its bid divided by the ``total``.
     """
 
     temperature: float
@@ -51,7 +51,7 @@ class MarketPoint:
     factor: Float32
     """float32[S], factor by which each class's row of the kernel is multiplied."""
     total: Float32
-    """float32[M], sum of all classes' offers to each machine."""
+    """float32[M], sum of all classes' bids for each machine."""
     price: Float32
     """float32[M], prices of the machines, which may be below what the machines charge."""
     load: Float32
@@ -72,7 +72,7 @@ class MarketPoint:
 class SmoothedMarket:
     """A market in which the choice between classes and the steps of machines are smoothed.
 
-    What a class offers to a machine is exp((worth - cost - price) / temperature). A change of a class's price
+    What a class bids for a machine is exp((worth - cost - price) / temperature). A change of a class's price
     multiplies its row, and half the temperature squares all entries. One *kernel*, float32[S, M], therefore serves
     for many prices, and each point is computed by products of this matrix with a vector (Sinkhorn's scaling). A point
     may be used until the smoothing changes or another point is evaluated.
@@ -102,7 +102,7 @@ class SmoothedMarket:
                 total = sum_over_classes(factor, self._kernel)
                 if total.min() > TINY and total.max() < 1 / TINY:
                     return self._point(worth, factor, total)
-        self._offer(worth)
+        self._compute_kernel(worth)
         factor = np.ones_like(worth)
         return self._point(worth, factor, sum_over_classes(factor, self._kernel))
 
@@ -117,8 +117,8 @@ class SmoothedMarket:
         """Return how the machines' prices change if the classes' prices change by ``move`` (float32[S]): float32[M]."""
         return sum_over_classes(point.factor * move, self._kernel) / point.total
 
-    def _offer(self, worth: Float32) -> None:
-        """Recompute the kernel for these prices of the classes; also store the highest offer to each machine."""
+    def _compute_kernel(self, worth: Float32) -> None:
+        """Recompute the kernel for these prices of the classes; also store the highest bid for each machine."""
         kernel = worth[:, None] - self.market.cost
         self._worth, self._price = worth, kernel.max(axis=0)
         kernel -= self._price
@@ -128,7 +128,7 @@ class SmoothedMarket:
     def _point(self, worth: Float32, factor: Float32, total: Float32) -> MarketPoint:
         risen: Float32 = np.log(total) * self.temperature
         price = self._price + risen
-        load, slope = smooth_loads(self.market.stairs, price, self._width)
+        load, slope = smooth_loads(self.market.steps, price, self._width)
         served = factor * sum_over_machines(self._kernel, load / total)
         return MarketPoint(
             temperature=float(self.temperature),
@@ -143,19 +143,19 @@ class SmoothedMarket:
         )
 
 
-def smooth_loads(stairs: CrowdingSteps, price: Float32, width: np.float32) -> tuple[Float32, Float32]:
+def smooth_loads(steps: CrowdingSteps, price: Float32, width: np.float32) -> tuple[Float32, Float32]:
     """Return how many tasks machines take at their prices, and the derivative of this number with respect to the price.
 
     A machine takes a step's task gradually, while the price rises from half of ``width`` below the step's edge to half
     of ``width`` above it.
     """
-    wanted = (price - stairs.base) / stairs.growth + (stairs.ahead - np.float32(0.5))
+    wanted = (price - steps.base) / steps.growth + (steps.ahead - np.float32(0.5))
     edge = np.rint(wanted)
     beyond = (wanted - edge) / width + np.float32(0.5)
     taken = edge + np.clip(beyond, 0, 1)
-    rising = (beyond > 0) & (beyond < 1) & (taken > 0) & (taken < stairs.room)
-    slope = np.where(rising, 1 / (stairs.growth * width), np.float32(0))
-    return np.clip(taken, 0, stairs.room), slope
+    rising = (beyond > 0) & (beyond < 1) & (taken > 0) & (taken < steps.room)
+    slope = np.where(rising, 1 / (steps.growth * width), np.float32(0))
+    return np.clip(taken, 0, steps.room), slope
 
 
 def sum_over_machines(matrix: Float32, vector: Float32) -> Float32:
@@ -216,7 +216,7 @@ def continue_from(
 
 def balance(market: Market, price: Float32, load: Float32, temperature: float) -> Float32:
     """Return prices of the classes that match the machines' prices and loads, by one step of Sinkhorn's scaling."""
-    exponent = market.cost + np.maximum(price, market.stairs.base)
+    exponent = market.cost + np.maximum(price, market.steps.base)
     least = exponent.min(axis=1)
     exponent -= least[:, None]
     exponent *= np.float32(-1.0 / temperature)
@@ -228,7 +228,7 @@ def balance(market: Market, price: Float32, load: Float32, temperature: float) -
 
 def _begin(smoothed: SmoothedMarket, worth: Float32, smoothing: Smoothing) -> MarketPoint:
     """Set the smoothing, and return the point for the prices ``worth`` of the classes."""
-    smoothed.smooth(smoothing.temperature * smoothed.market.stairs.step, smoothing.width)
+    smoothed.smooth(smoothing.temperature * smoothed.market.steps.step, smoothing.width)
     return smoothed.evaluate(worth)
 
 
@@ -238,7 +238,7 @@ def _sharpen(
     """Return the point that follows from ``found`` with finer and finer smoothing, until prices no longer settle."""
     before: MarketPoint | None = None
     for smoothing in smoothings:
-        temperature = smoothing.temperature * smoothed.market.stairs.step
+        temperature = smoothing.temperature * smoothed.market.steps.step
         worth = found.worth if before is None else _follow(before, found, temperature)
         point = _settle(smoothed, _begin(smoothed, worth, smoothing), smoothing, tuning)
         if point.lacking > max(found.lacking, tuning.lost * float(smoothed.market.tasks.sum())):

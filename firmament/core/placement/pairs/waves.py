@@ -64,7 +64,7 @@ def _split_by_domain(
     rules = board.rules_of(cls)
     if not (rules.binding or rules.soft):
         return [ClassPart(cls, count, inside[domain]) for domain, count in planned]
-    open_to = board.open_to(cls)
+    open_to = board.find_fitting(cls, paired=False)
     soft = soft_cost(board.rules, cls, open_to)
     found = []
     for domain, count in planned:
@@ -201,7 +201,9 @@ class _DomainRoom:
             row = number.get((shape, special))
             if row is None:
                 row = number[shape, special] = len(alone)
-                open_to = residual.fits(shape) if special < 0 else board.open_to(cls)
+                open_to = (
+                    residual.find_fitting(shape) if special < 0 else board.find_fitting(cls, paired=False)
+                )
                 units, mean = self._compute_profile(residual, shape, open_to, domains)
                 if board.rules_of(cls).excludes_itself():
                     units = np.minimum(units, self._sum(open_to.astype(np.float64), domains))
@@ -225,7 +227,7 @@ class _DomainRoom:
         problem = residual.problem
         machines = np.flatnonzero(open_to)
         at = self._domain[machines]
-        units = residual.units(np.full(len(machines), shape), machines)
+        units = residual.count_fitting(np.full(len(machines), shape), machines)
         cost = problem.cost[shape, machines] + problem.crowd[machines] * residual.placed[machines]
         count = np.maximum(1, np.bincount(at, minlength=domains))
         return (

@@ -83,7 +83,9 @@ def build_nested_problem(
             first.append(part)
         shape_of.append(looks[key])
     machines = np.arange(problem.machines)
-    most = np.stack([board.units(classes[part], machines, together=True, requests=False) for part in first])
+    most = np.stack(
+        [board.count_fitting(classes[part], machines, together=True, requests=False) for part in first]
+    )
     requests = problem.requests[problem.shape[[classes[part] for part in first]]]
     cost = [costs[part] for part in first]
     room = NestedRoom(board.residual.free, requests, most, cost, problem.topology.resources)

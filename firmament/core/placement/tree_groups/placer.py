@@ -240,7 +240,7 @@ class GroupPlacer:
     def _find_room(self, group: TreeGroup) -> _LeafRoom:
         leaves = self._terms.tree.rows
         classes = np.unique(group.order)
-        slots = [self.board.units(cls, leaves) for cls in classes.tolist()]
+        slots = [self.board.count_fitting(cls, leaves) for cls in classes.tolist()]
         residual = self.board.residual
         price = self._prices[leaves] + crowding_cost(residual, leaves)
         cost = [price + leaf_cost(self.board, cls, leaves) for cls in classes.tolist()]
@@ -284,7 +284,7 @@ class GroupPlacer:
         leaves = self._terms.tree.rows
         got = trial.residual.placed[leaves] - self.board.residual.placed[leaves]
         most = np.where(got < wanted, got, slots)
-        after = [trial.units(cls, leaves, together=True) for cls in room.classes.tolist()]
+        after = [trial.count_fitting(cls, leaves, together=True) for cls in room.classes.tolist()]
         return np.minimum(most, got + np.max(after, axis=0))
 
 

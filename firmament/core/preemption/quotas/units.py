@@ -163,6 +163,6 @@ def find_machine(state: PreemptionState, cls: int) -> int | None:
     places = roomy[state.usable(cls)[roomy]]
     cost = state.problem.cost[state.problem.shape[cls], places]
     for machine in places[np.argsort(cost, kind="stable")].tolist():
-        if state.takes(cls, machine):
+        if state.allows(cls, machine):
             return int(machine)
     return None

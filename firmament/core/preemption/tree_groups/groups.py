@@ -109,7 +109,7 @@ def _put_all(state: PreemptionState, placed: Assignments) -> list[tuple[int, int
     """
     places = []
     for cls, machine, _ in placed.tasks().entries():
-        if not (state.fits(cls, machine) and state.takes(cls, machine)):
+        if not (state.fits(cls, machine) and state.allows(cls, machine)):
             return None
         state.put(cls, machine)
         places.append((cls, machine))

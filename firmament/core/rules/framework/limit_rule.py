@@ -75,7 +75,7 @@ class LimitRule(ABC):
         Machines offer ``free``, with further columns if the rule has resources of its own.
         """
 
-    def spare(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:  # noqa: ARG002
+    def find_waived_requests(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:  # noqa: ARG002
         """Return which part of its requests a task of a shape need not make on ``rows``: int64[len(rows), K].
 
         Return None if the task must make all its requests on every machine.
@@ -97,7 +97,7 @@ class LimitRule(ABC):
         """
         return ""
 
-    def awaits(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
+    def select_awaited_tasks(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
         """Return selectors of the tasks whose end may make any machine acceptable to a class."""
         return ()
 

@@ -132,19 +132,19 @@ class NodeRule(ABC):
         """
         return ""
 
-    def count_looks(self, content: TaskClass) -> int:  # noqa: ARG002
-        """Return an estimate of how many looks at each machine this rule takes for a class.
+    def count_checks(self, content: TaskClass) -> int:  # noqa: ARG002
+        """Return an estimate of how many checks of each machine this rule takes for a class.
 
-        A look is one comparison of a class with a machine.
+        A check is one comparison of a class with a machine.
 
         Budgets of namespaces use the estimate (see `work`). The method is called only for classes that state a field
         of the rule.
         """
         return 0
 
-    def count_common_looks(self, contents: Sequence[TaskClass]) -> Int64:
-        """Return ``count_looks`` of many classes, of which there may be thousands at once: int64[C]."""
-        return np.fromiter(map(self.count_looks, contents), dtype=np.int64, count=len(contents))
+    def count_common_checks(self, contents: Sequence[TaskClass]) -> Int64:
+        """Return ``count_checks`` of many classes, of which there may be thousands at once: int64[C]."""
+        return np.fromiter(map(self.count_checks, contents), dtype=np.int64, count=len(contents))
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal] | None:  # noqa: ARG002
         """Yield changes of a task, or of a refused machine, that would cure the refusal; the smallest change first.

@@ -33,14 +33,14 @@ class PodRule(ABC):
     def compile(self, compilation: Compilation) -> None:
         """Add the rule's conditions for the waiting classes: those they state, and those that other classes state."""
 
-    def awaits(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
+    def select_awaited_tasks(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
         """Return selectors of the tasks whose arrival or departure may make any machine acceptable to a class.
 
         A task that leaves may always make its own machine acceptable; callers assume this without a selector.
         """
         return ()
 
-    def keeps_off(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
+    def select_excluded_tasks(self, content: TaskClass) -> Iterable[TaskSelector]:  # noqa: ARG002  # for those who need it
         """Return selectors of the tasks that may not share a domain, such as a machine, with tasks of a class.
 
         When the tasks of the class leave, the selected tasks may be placed.
@@ -48,7 +48,7 @@ class PodRule(ABC):
         return ()
 
     @abstractmethod
-    def count_looks(self, content: TaskClass) -> int:
+    def count_checks(self, content: TaskClass) -> int:
         """Return an estimate of how often a round evaluates, for each machine, what a class states.
 
         `work` defines the unit.
@@ -58,7 +58,7 @@ class PodRule(ABC):
         """Return how many terms of a class need extra work for each waiting class that they select."""
         return 0
 
-    def prefers(self, content: TaskClass) -> bool:  # noqa: ARG002  # for those who need it
+    def states_preference(self, content: TaskClass) -> bool:  # noqa: ARG002  # for those who need it
         """Return whether a class states the rule as a preference."""
         return False
 

@@ -33,7 +33,7 @@ from firmament.core.state import transitions
 from firmament.core.state.cluster import Cluster
 from firmament.core.state.pending_evictions import PendingEvictions
 from firmament.core.state.tasks import TaskPhase
-from firmament.core.state.waiting import hold_back, tell
+from firmament.core.state.waiting import hold_back, set_message
 
 
 class GangOptions(Protocol):
@@ -228,10 +228,10 @@ class GangLifecycle:
             message = self._statuses[job_id].message if job_id in self._statuses else ""
             told = [task for task in _list_pending(cluster, job_id) if tasks.message[task] != message]
             if told and message:
-                tell(cluster, told, message)
+                set_message(cluster, told, message)
                 found.append(Unscheduled(tuple(tasks.uid[task] for task in told), message))
         self._unreported.clear()
-        return found + self._surplus.take_notices(cluster) if self._surplus.untold else found
+        return found + self._surplus.take_notices(cluster) if self._surplus.unreported else found
 
     def take_changed_states(self, cluster: Cluster, now: float) -> tuple[GangState, ...]:
         """Return, by job, the gang states that have changed since the last call, and mark them as reported."""

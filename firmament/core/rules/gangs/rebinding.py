@@ -14,12 +14,12 @@ TRIES_IN_PLACE = 3
 class Rebinding:
     """Gang members that keep their machines until the solver tries their bindings again, after a back-off.
 
-    ``came``: uid -> ``TaskTable.came`` of the member, which distinguishes this placement from a later one of the same
-    task.
+    ``arrival_numbers``: uid -> ``TaskTable.arrival_number`` of the member, which distinguishes this
+    placement from a later one of the same task.
     """
 
     def __init__(self) -> None:
-        self.came: dict[str, int] = {}
+        self.arrival_numbers: dict[str, int] = {}
 
     def keeps_place(self, cluster: Cluster, task: int) -> bool:
         """Return whether a task whose binding was refused keeps its machine; if so, remember to bind it there again."""
@@ -27,7 +27,7 @@ class Rebinding:
         job = cluster.jobs.gang(tasks.job[task])
         if job is None or tasks.machine[task] < 0 or tasks.failures[task] % TRIES_IN_PLACE == 0:
             return False
-        self.came[tasks.uid[task]] = int(tasks.came[task])
+        self.arrival_numbers[tasks.uid[task]] = int(tasks.arrival_number[task])
         return True
 
     def due(self, cluster: Cluster, now: float) -> list[Delta]:
@@ -37,15 +37,15 @@ class Rebinding:
         """
         tasks = cluster.tasks
         deltas = []
-        for uid in sorted(self.came):
+        for uid in sorted(self.arrival_numbers):
             task = self._find_still_placed(cluster, uid)
             if task is None:
-                del self.came[uid]
+                del self.arrival_numbers[uid]
             elif tasks.machine[task] < 0:
-                del self.came[uid]
+                del self.arrival_numbers[uid]
                 transitions.give_up_place(cluster, task)
             elif tasks.not_before[task] <= now:
-                del self.came[uid]
+                del self.arrival_numbers[uid]
                 deltas.append(Delta(DeltaKind.PLACE, uid, cluster.where(task)))
         return deltas
 
@@ -55,7 +55,7 @@ class Rebinding:
         Return 0 if a member has lost its machine.
         """
         waits = []
-        for uid in self.came:
+        for uid in self.arrival_numbers:
             task = self._find_still_placed(cluster, uid)
             if task is not None:
                 lost = cluster.tasks.machine[task] < 0
@@ -67,6 +67,8 @@ class Rebinding:
         tasks = cluster.tasks
         task = tasks.row_of.get(uid)
         same = (
-            task is not None and tasks.state[task] == TaskPhase.ASSUMED and tasks.came[task] == self.came[uid]
+            task is not None
+            and tasks.state[task] == TaskPhase.ASSUMED
+            and tasks.arrival_number[task] == self.arrival_numbers[uid]
         )
         return task if same else None

@@ -20,7 +20,7 @@ class Surplus:
     """Holds back members that a gang does not need now, and keeps the messages for these members."""
 
     def __init__(self) -> None:
-        self.untold: list[tuple[str, str]] = []
+        self.unreported: list[tuple[str, str]] = []
 
     def hold_back(self, cluster: Cluster, job: Job, able: list[int], need: int) -> list[int]:
         """Hold back the tasks in ``able`` (rows) beyond ``need``; return the others, which are the oldest."""
@@ -30,7 +30,7 @@ class Surplus:
         waiting.hold_back(cluster, beyond)
         members = format_number(job.min_members, "member")
         text = f"beyond size: group {job.name or job.id} has its {members}; this pod waits until one of them leaves"
-        self.untold += [(tasks.uid[row], text) for row in beyond]
+        self.unreported += [(tasks.uid[row], text) for row in beyond]
         return able[:need]
 
     def hold_back_incomplete(
@@ -49,7 +49,7 @@ class Surplus:
         if beyond:
             waiting.hold_back(cluster, beyond)
             why = {name: explain_incomplete_group(job, have, name) for name in short}
-            self.untold += [(cluster.tasks.uid[task], why[name_group(cluster, task)]) for task in beyond]
+            self.unreported += [(cluster.tasks.uid[task], why[name_group(cluster, task)]) for task in beyond]
             able = [task for task in able if name_group(cluster, task) not in short]
         return able, max(1, need) if able else 0
 
@@ -57,10 +57,10 @@ class Surplus:
         """Return the messages for held-back members that have not been reported yet, and forget them."""
         tasks = cluster.tasks
         news: dict[str, list[str]] = {}
-        for uid, message in self.untold:
+        for uid, message in self.unreported:
             row = tasks.row_of.get(uid)
             if row is not None and tasks.state[row] == TaskPhase.PENDING and tasks.message[row] != message:
-                waiting.tell(cluster, [row], message)
+                waiting.set_message(cluster, [row], message)
                 news.setdefault(message, []).append(uid)
-        self.untold.clear()
+        self.unreported.clear()
         return [Unscheduled(tuple(uids), message) for message, uids in news.items()]

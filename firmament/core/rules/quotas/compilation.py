@@ -115,7 +115,7 @@ def _list_residents(
     size = len(tasks.uid)
     rows = np.flatnonzero(np.isin(tasks.cls[:size], classes) & tasks.find_placed())
     rows = rows[rows != without]
-    rows = rows[np.argsort(tasks.came[rows], kind="stable")]
+    rows = rows[np.argsort(tasks.arrival_number[rows], kind="stable")]
     present, of = np.unique(tasks.cls[rows], return_inverse=True)
     contents = (cluster.classes.rows[row].content for row in present.tolist())
     draw = np.array([draws.number_draw(book, content) for content in contents], dtype=np.int64)[of]

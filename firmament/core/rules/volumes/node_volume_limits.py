@@ -38,7 +38,7 @@ class AttachedVolumes(LimitRule):
         """Return offers that include already attached volumes, and joint rows that limit tasks to what is left."""
         return _add_attached(cluster, demand, free)
 
-    def spare(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
+    def find_waived_requests(self, cluster: Cluster, shape: int, rows: Int64) -> Int64 | None:
         """Return the attachments that a task need not request on machines, because its volumes are attached there."""
         return _compute_saved(cluster, shape, rows)
 

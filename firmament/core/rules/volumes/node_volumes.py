@@ -15,7 +15,7 @@ from typing import ClassVar
 from firmament.core.model import Machine, TaskClass
 from firmament.core.reasons import Cause, Reason, Stage, lack_of, of_volume
 from firmament.core.rules.framework.node_rule import MachineRefusal, NodeRule
-from firmament.core.rules.framework.work import count_looks_of_terms
+from firmament.core.rules.framework.work import count_checks_of_terms
 from firmament.core.state.machines import MachineTable
 
 ELSEWHERE = Cause(Reason.WRONG_VOLUMES)
@@ -56,9 +56,9 @@ class VolumeBinding(_Reach):
     reasons = (Reason.WRONG_VOLUMES, Reason.NO_VOLUME_LEFT)
     stage = Stage.VOLUMES
 
-    def count_looks(self, content: TaskClass) -> int:
-        """Return the looks for the terms of all volumes, whatever their stage."""
-        return count_looks_of_terms([term for volume in content.volumes for term in volume.terms])
+    def count_checks(self, content: TaskClass) -> int:
+        """Return the checks for the terms of all volumes, whatever their stage."""
+        return count_checks_of_terms([term for volume in content.volumes for term in volume.terms])
 
     def as_new(self, machine: Machine) -> Machine:
         """Return the machine without its attached volumes and its unclaimed local volumes."""

@@ -40,8 +40,8 @@ class SharedDisks(PodRule):
                         found.add((tuple(sorted(against)), row))
             compilation.exclude_on_machines(found, reason)
 
-    def count_looks(self, content: TaskClass) -> int:
-        """Return one look for each disk."""
+    def count_checks(self, content: TaskClass) -> int:
+        """Return one check for each disk."""
         return len(content.disks)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:  # noqa: ARG002  # a disk is needed

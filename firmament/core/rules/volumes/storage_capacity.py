@@ -41,8 +41,8 @@ class StorageCapacity(NodeRule):
         lacking = find_without_storage(machines.storage, shape.new_storage, len(machines))
         yield MachineRefusal(Cause(Reason.NO_STORAGE), lacking)
 
-    def count_looks(self, content: TaskClass) -> int:
-        """Return one look for each storage class of a class's new volumes."""
+    def count_checks(self, content: TaskClass) -> int:
+        """Return one check for each storage class of a class's new volumes."""
         return len(content.new_storage)
 
     def score(self, machines: MachineTable, shape: TaskClass, feasible: Bool) -> SoftCost | None:  # noqa: ARG002

@@ -135,7 +135,7 @@ class _ApplicationSearch:
         found = self._cheapest.get(shape)
         if found is None:
             problem, domain = self._residual.problem, self._pairs.terms.domain
-            machines = np.flatnonzero(self._residual.fits(shape))
+            machines = np.flatnonzero(self._residual.find_fitting(shape))
             cost = problem.cost[shape, machines] + (problem.crowd * self._residual.placed)[machines]
             order = machines[np.lexsort((cost, domain[machines]))]
             found = self._cheapest[shape] = order[rank_in_runs(domain[order]) < self._tuning.per_domain]

@@ -163,7 +163,7 @@ class SpreadTasks:
         cost = self._terms.machine_step[groups] * near.count_at(groups, places)
         cost += self._problem.cost[shapes, places]
         task, choice = np.nonzero(~self._room.open_to_all(self._shapes).take(places))
-        lacking = self._room.units(shapes[task, 0], places[task, choice]) == 0
+        lacking = self._room.count_fitting(shapes[task, 0], places[task, choice]) == 0
         cost[task[lacking], choice[lacking]] = np.inf
         return cost
 

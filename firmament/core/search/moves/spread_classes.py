@@ -109,7 +109,7 @@ class SpreadClasses:
             return ClassPlaces(own)
         present = np.bincount(self._machine[own], minlength=problem.machines)
         shapes = np.full(problem.machines, shape)
-        units = self._room.units(shapes, np.arange(problem.machines))
+        units = self._room.count_fitting(shapes, np.arange(problem.machines))
         rows = np.flatnonzero(units + present > 0)
         in_domain = np.bincount(terms.domain, weights=near, minlength=terms.domains).astype(np.int64)
         places = Places(

@@ -52,15 +52,19 @@ class RestartRooms:
         """IDs of the jobs for which room is kept until they restart."""
         return self._of_job.keys()
 
-    def put(self, uid: str, payload: bytes | None, came: int) -> tuple[str, ...]:
+    def put(self, uid: str, payload: bytes | None, arrival_number: int) -> tuple[str, ...]:
         """Store the kept room in a record (None: the room is no longer kept); return the machines concerned.
 
-        An unreadable record counts as deleted. ``came``: arrival number of the record. If the record only repeats the
-        known one, the number of the kept room stays the same.
+        An unreadable record counts as deleted. ``arrival_number``: that of the record. If the record only
+        repeats the known one, the number of the kept room stays the same.
         """
         former = self.by_uid.pop(uid, None)
-        found = read_room(payload, came) if payload else None
-        if found is not None and former is not None and found._replace(came=former.came) == former:
+        found = read_room(payload, arrival_number) if payload else None
+        if (
+            found is not None
+            and former is not None
+            and found._replace(arrival_number=former.arrival_number) == former
+        ):
             found = former
         self._exclusive.discard(uid)
         self._table = None
@@ -113,8 +117,8 @@ class RestartRooms:
         """Return the machines with kept room that new members have taken, perhaps in part, since the last call."""
         table = self._get_table(machines)
         before, taken = self._taken, [table.rooms[index] for index in table.list_taken(tasks)]
-        self._taken = frozenset(room.came for room in taken)
-        return [room.machine for room in taken if room.came not in before]
+        self._taken = frozenset(room.arrival_number for room in taken)
+        return [room.machine for room in taken if room.arrival_number not in before]
 
     def find_priorities(self, machines: MachineTable, job: str) -> dict[str, int]:
         """Return the machines on which room is kept for a job, and the highest priority of the kept room there."""

@@ -108,20 +108,24 @@ def _list_taken(table: RoomTable, tasks: TaskTable) -> list[int]:
     left = {job: list(indices) for job, indices in table.of_job.items()}
     others: dict[str, list[int]] = {}
     assumed = tasks.in_state(TaskPhase.ASSUMED)
-    for row in assumed[np.argsort(tasks.came[assumed], kind="stable")].tolist():
+    for row in assumed[np.argsort(tasks.arrival_number[assumed], kind="stable")].tolist():
         job = tasks.job[row]
         if not left.get(job):
             continue
-        came, at = tasks.came[row], tasks.machine[row]
-        there = (each for each in left[job] if table.rows[each] == at and table.rooms[each].came <= came)
+        number, at = tasks.arrival_number[row], tasks.machine[row]
+        there = (
+            each
+            for each in left[job]
+            if table.rows[each] == at and table.rooms[each].arrival_number <= number
+        )
         index = next(there, None)
         if index is not None:
             left[job].remove(index)
             taken.append(index)
         elif not tasks.owed[row]:
-            others.setdefault(job, []).append(int(came))
+            others.setdefault(job, []).append(int(number))
     for job, arrivals in others.items():
-        latest = max((table.rooms[index].came for index in left[job]), default=0)
-        if sum(came >= latest for came in arrivals) >= len(left[job]):
+        latest = max((table.rooms[index].arrival_number for index in left[job]), default=0)
+        if sum(number >= latest for number in arrivals) >= len(left[job]):
             taken += left[job]
     return taken

@@ -33,12 +33,12 @@ class RestartRoom(NamedTuple):
     """Name of the job, for messages."""
     until: str
     """The time at which the kept capacity lapses, for messages."""
-    came: int
-    """Arrival number of the record, in the order of ``tasks.came``."""
+    arrival_number: int
+    """Arrival number of the record, in the order of ``tasks.arrival_number``."""
 
 
-def read_room(payload: bytes, came: int) -> RestartRoom | None:
-    """Read the payload of a record with arrival number ``came``; return None for other content."""
+def read_room(payload: bytes, arrival_number: int) -> RestartRoom | None:
+    """Read the payload of a record with arrival number ``arrival_number``; return None for other content."""
     try:
         content = json.loads(payload)
         requests = content["requests"].items()
@@ -53,7 +53,7 @@ def read_room(payload: bytes, came: int) -> RestartRoom | None:
             namespace=str(content["namespace"]),
             name=str(content["name"]),
             until=str(content["until"]),
-            came=came,
+            arrival_number=arrival_number,
         )
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None

@@ -17,10 +17,10 @@ EVERY = ints(0, 1, 2)
 def test_of_tasks_that_exclude_each_other_a_machine_takes_one():
     apart = ClassRules(adds=(0,), exclusions=(Exclusion(0, Reason.TOO_NEAR),))
     board = Board(ruled([counter([0, 1, 2])], {0: apart}, tasks=[9], requests=[[1]], free=[[5], [0], [1]]))
-    assert board.units(0, EVERY).tolist() == [1, 0, 1]
-    assert board.units(0, EVERY, together=True).tolist() == [1, 0, 1]
+    assert board.count_fitting(0, EVERY).tolist() == [1, 0, 1]
+    assert board.count_fitting(0, EVERY, together=True).tolist() == [1, 0, 1]
     board.place(0, 0)
-    assert board.units(0, EVERY).tolist() == [0, 0, 1]
+    assert board.count_fitting(0, EVERY).tolist() == [0, 0, 1]
     assert not board.fits(0, 0)
 
 
@@ -30,8 +30,8 @@ def test_tasks_that_keep_away_from_others_take_as_many_as_there_is_room_for():
     given = {0: shy, 1: loud}
     board = Board(ruled([counter([0, 1, 2])], given, tasks=[9, 9], requests=[[1], [1]], free=[[5], [0], [3]]))
     board.place(1, 2)
-    assert board.units(0, EVERY).tolist() == [5, 0, 0]
-    assert board.units(1, EVERY).tolist() == [5, 0, 2]
+    assert board.count_fitting(0, EVERY).tolist() == [5, 0, 0]
+    assert board.count_fitting(1, EVERY).tolist() == [5, 0, 2]
 
 
 def test_pins_and_filters_close_machines_however_one_asks():
@@ -39,10 +39,10 @@ def test_pins_and_filters_close_machines_however_one_asks():
         tasks=[9], requests=[[1]], free=[[5], [5], [5]], pins={0: [0, 1]}, feasible=[[True, False, True]]
     )
     board = Board(posed)
-    assert board.units(0, EVERY).tolist() == [5, 0, 0]
-    assert board.units(0, ints(2, 0)).tolist() == [0, 5]
-    assert np.asarray(board.takes(0)).tolist() == [True, False, False]
-    assert np.asarray(board.open_to(0)).tolist() == [True, False, False]
+    assert board.count_fitting(0, EVERY).tolist() == [5, 0, 0]
+    assert board.count_fitting(0, ints(2, 0)).tolist() == [0, 5]
+    assert np.asarray(board.find_fitting(0)).tolist() == [True, False, False]
+    assert np.asarray(board.find_fitting(0, paired=False)).tolist() == [True, False, False]
     assert [board.fits(0, machine) for machine in range(3)] == [True, False, False]
 
 

@@ -86,7 +86,11 @@ def verdicts(board: Board) -> list[object]:
     every = np.arange(board.problem.machines)
     found: list[object] = [board.residual.free.tolist(), board.residual.placed.tolist()]
     for cls in range(board.problem.classes):
-        found += [board.open_to(cls).tolist(), board.takes(cls).tolist(), board.units(cls, every).tolist()]
+        found += [
+            board.find_fitting(cls, paired=False).tolist(),
+            board.find_fitting(cls).tolist(),
+            board.count_fitting(cls, every).tolist(),
+        ]
     return found
 
 
@@ -98,10 +102,10 @@ def test_what_is_asked_of_one_machine_of_some_and_of_all_agrees(given_board: tup
     some = np.array([random.randrange(machines) for _ in range(3)])
     for cls in range(board.problem.classes):
         singly = [board.fits(cls, machine) for machine in range(machines)]
-        assert board.takes(cls).tolist() == singly
-        assert (board.units(cls, some) > 0).tolist() == [singly[machine] for machine in some.tolist()]
+        assert board.find_fitting(cls).tolist() == singly
+        assert (board.count_fitting(cls, some) > 0).tolist() == [singly[machine] for machine in some.tolist()]
         without_pairs = [board.fits(cls, machine, paired=False) for machine in range(machines)]
-        assert board.open_to(cls).tolist() == without_pairs
+        assert board.find_fitting(cls, paired=False).tolist() == without_pairs
 
 
 @MANY
@@ -208,7 +212,7 @@ def test_what_does_not_fit_is_refused_for_some_reason_or_lacks_resources(given_b
         for _, machines in board.refusals(cls):
             refused |= machines
         usable = problem.limit_to_pins(cls, problem.feasible[cls])
-        assert board.takes(cls).tolist() == (usable & enough & ~refused).tolist()
+        assert board.find_fitting(cls).tolist() == (usable & enough & ~refused).tolist()
 
 
 @MANY
@@ -218,4 +222,6 @@ def test_the_problem_of_what_is_left_begins_where_the_board_stands(given_board: 
     again = Board(board.remaining_problem(board.residual.remaining))
     assert again.residual.free.tolist() == board.residual.free.tolist()
     for cls in range(board.problem.classes):
-        assert again.open_to(cls).tolist() == board.open_to(cls).tolist()
+        assert (
+            again.find_fitting(cls, paired=False).tolist() == board.find_fitting(cls, paired=False).tolist()
+        )

@@ -150,7 +150,11 @@ def fill(board: Board, draw: Random, tasks: int) -> list[tuple[int, int]]:
 def verdicts(board: Board) -> list[object]:
     every = np.arange(board.problem.machines)
     return [
-        (board.takes(cls).tolist(), board.units(cls, every).tolist(), board.residual.free.tolist())
+        (
+            board.find_fitting(cls).tolist(),
+            board.count_fitting(cls, every).tolist(),
+            board.residual.free.tolist(),
+        )
         for cls in range(board.problem.classes)
     ]
 
@@ -161,8 +165,8 @@ def check_laws(seed: int, rules: tuple[str, ...]) -> None:
     placed = fill(board, draw, 4)
     for cls in range(board.problem.classes):
         singly = [board.fits(cls, machine) for machine in range(board.problem.machines)]
-        assert board.takes(cls).tolist() == singly
-        assert (board.units(cls, np.arange(board.problem.machines)) > 0).tolist() == singly
+        assert board.find_fitting(cls).tolist() == singly
+        assert (board.count_fitting(cls, np.arange(board.problem.machines)) > 0).tolist() == singly
     before, twin = verdicts(board), board.copy()
     more = fill(twin, draw, 3)
     assert verdicts(board) == before, "a copy is independent"
@@ -177,7 +181,9 @@ def check_laws(seed: int, rules: tuple[str, ...]) -> None:
         return  # what a task that runs need not ask for is known of volumes, which the tasks of a round do not change
     running = scene.board(tuple(placed))
     for cls in range(board.problem.classes):
-        assert running.takes(cls).tolist() == board.takes(cls).tolist(), "as if they had been there before"
+        assert running.find_fitting(cls).tolist() == board.find_fitting(cls).tolist(), (
+            "as if they had been there before"
+        )
 
 
 @pytest.mark.parametrize("rule", RULES)

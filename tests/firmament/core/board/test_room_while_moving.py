@@ -90,7 +90,7 @@ def test_as_many_have_room_as_fit_one_after_the_other(seed: int):
             while count < 20 and made.feasible[cls, machine] and holds(made, more, cls, machine):
                 more.append((cls, machine))
                 count += 1
-            assert room.units(ints(cls), ints(machine)).tolist() == [count]
+            assert room.count_fitting(ints(cls), ints(machine)).tolist() == [count]
 
 
 @MANY
@@ -146,7 +146,7 @@ def test_what_has_moved_counts_at_the_end_and_nowhere_else(seed: int):
     again = MovingRoom(made, proposed(*placed))
     assert room.placed.tolist() == again.placed.tolist()
     shapes, machines = np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3)
-    assert room.units(shapes, machines).tolist() == again.units(shapes, machines).tolist()
+    assert room.count_fitting(shapes, machines).tolist() == again.count_fitting(shapes, machines).tolist()
 
 
 @MANY
@@ -241,7 +241,7 @@ def test_tasks_as_important_as_who_waits_stay_while_it_is_asked_who_is_displaced
 def test_units_of_several_shapes_and_machines_come_in_the_order_asked_for():
     made = problem(tasks=[1] * 2, requests=[[1], [2]], free=[[4], [7]])
     room = MovingRoom(made, proposed((0, 1)))
-    assert room.units(ints(1, 0, 1), ints(1, 0, 0)).tolist() == [3, 4, 2]
+    assert room.count_fitting(ints(1, 0, 1), ints(1, 0, 0)).tolist() == [3, 4, 2]
     assert units(proposed((0, 1))) == [(0, 1)]
 
 

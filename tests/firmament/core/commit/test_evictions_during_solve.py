@@ -239,11 +239,11 @@ def test_a_group_with_rules_over_a_tree_evicts_nobody_once_the_tree_has_changed(
 
 def test_a_guest_is_repelled_by_what_came_although_all_else_holds():
     """Rules between tasks are asked again, as the snapshot knows nothing of who came since."""
-    keeps_off = task_class(2000, labels=(("app", "g"),), anti_affinity=near("new"))
+    select_excluded_tasks = task_class(2000, labels=(("app", "g"),), anti_affinity=near("new"))
     core = scheduler(
         machine("m", cpu=2000, labels={"zone": "a"}),
         ClassDefined(SMALL, task_class(2000)),
-        ClassDefined(LARGE, keeps_off),
+        ClassDefined(LARGE, select_excluded_tasks),
         ClassDefined(LEAVING, task_class(0, labels=(("app", "new"),))),
         TasksBound("m", SMALL, ("victim",)),
         TasksSubmitted(LARGE, ("guest",), priority=10),

@@ -119,14 +119,14 @@ def test_each_waits_for_the_one_before_it_on_its_machine():
     rows = [cluster.tasks.row_of[uid] for uid in "abcde"]
     transitions.assume(cluster, ints(*rows[:2]), ints(0, 0))
     cluster.number_arrivals(ints(*rows[:2]))
-    came = cluster.last_came
+    arrival_number = cluster.last_arrival_number
     transitions.assume(cluster, ints(*rows[2:]), ints(0, 0, 1))
     cluster.number_arrivals(ints(*rows[2:]))
     every = np.ones(3, dtype=np.bool_)
-    assert find_predecessors(cluster, ints(*rows[2:]), every, came) == {0: "b", 1: "c"}
+    assert find_predecessors(cluster, ints(*rows[2:]), every, arrival_number) == {0: "b", 1: "c"}
     some = np.array([False, True, True])
-    assert find_predecessors(cluster, ints(*rows[2:]), some, came) == {1: "b"}
-    assert find_predecessors(cluster, ints(*rows[2:]), ~every, came) == {}
+    assert find_predecessors(cluster, ints(*rows[2:]), some, arrival_number) == {1: "b"}
+    assert find_predecessors(cluster, ints(*rows[2:]), ~every, arrival_number) == {}
 
 
 # --- limits ----------------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_which_kinds_of_records_have_changed():
     snapshot: Any = type("Seen", (), {})()
     snapshot.removals = {kind: known.removals[kind] for kind in "ab"}
     snapshot.changes = {kind: known.changes[kind] for kind in "cd"}
-    snapshot.came = cluster.last_came
+    snapshot.arrival_number = cluster.last_arrival_number
     assert list_records_changed_since(cluster, snapshot) == frozenset()
     cluster.keep_record("a", "n", b"{}")
     cluster.keep_record("c", "n", b"{}")
@@ -190,7 +190,7 @@ def test_which_machines_have_changed():
     snapshot: Any = type("Seen", (), {})()
     snapshot.described, snapshot.machine_names = tuple(cluster.machines.specs), tuple(names)
     snapshot.changes, snapshot.removals = {"beside": 0}, {"of machines": 0}
-    snapshot.came = cluster.last_came
+    snapshot.arrival_number = cluster.last_arrival_number
 
     def disturbed() -> list[str]:
         found = find_disturbed(cluster, snapshot)

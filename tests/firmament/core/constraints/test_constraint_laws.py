@@ -134,7 +134,7 @@ def test_models_limits_and_the_room_of_a_problem(seed: int, with_ledger: bool):
         for at in range(machines):
             expected = (request == 0 or free[at] >= request) and limits.allows(cls, at)
             assert bool(residual.has_room(cls)[at]) == expected
-            assert (residual.units(np.array([cls]), np.array([at]))[0] > 0) == expected
+            assert (residual.count_fitting(np.array([cls]), np.array([at]))[0] > 0) == expected
         if residual.has_room(cls)[machine]:
             residual.book_assignments(
                 Assignments(np.array([cls]), np.array([machine]), np.ones(1, dtype=np.int64))

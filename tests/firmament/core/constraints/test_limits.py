@@ -126,9 +126,9 @@ def test_tasks_take_of_the_row_of_their_machine_and_give_it_back():
     room.add(2, 3, 1)
     room.add(2, 0, 9)
     assert room.left.tolist() == [1, 3]
-    assert [room.takes(1, machine) for machine in range(4)] == [True, False, True, True]
-    assert [room.takes(2, machine) for machine in range(4)] == [True, False, True, True]
-    assert room.takes(0, 1)
+    assert [room.fits(1, machine) for machine in range(4)] == [True, False, True, True]
+    assert [room.fits(2, machine) for machine in range(4)] == [True, False, True, True]
+    assert room.fits(0, 1)
     room.add(1, 1, -1)
     assert room.left.tolist() == [3, 3]
 

@@ -60,7 +60,7 @@ class TestJointRoom:
     def test_machines_with_room(self, left: tuple[int, int], shape: int, expected: list[bool]):
         made = room(*left)
         assert open_to(made, shape) == expected
-        assert [made.takes(shape, machine) for machine in range(4)] == expected
+        assert [made.fits(shape, machine) for machine in range(4)] == expected
 
     def test_closed_machines_stay_closed(self):
         machines = np.zeros(4, dtype=np.bool_)

@@ -189,7 +189,7 @@ def test_a_machine_to_which_nobody_came_is_named_only_if_there_is_no_other():
     zone: list[Event] = [
         machine(f"m{at}", cpu=100, labels={"zone": "z", "last": f"{at == 6}"}) for at in range(7)
     ]
-    keeps_off = task_class(10, anti_affinity=near("first"))
+    select_excluded_tasks = task_class(10, anti_affinity=near("first"))
     events = flat(
         zone,
         tasks(
@@ -198,7 +198,7 @@ def test_a_machine_to_which_nobody_came_is_named_only_if_there_is_no_other():
             content=task_class(10, labels=(("app", "first"),), node_selector=(("last", "True"),)),
             priority=9,
         ),
-        tasks(2, "waits", content=keeps_off),
+        tasks(2, "waits", content=select_excluded_tasks),
     )
     assert lost_places(scheduler(events).run_round()) == {"waits": Lost("m6", ("first",), 0)}
 

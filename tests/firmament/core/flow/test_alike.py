@@ -52,7 +52,7 @@ def scene(seed: int) -> PlacementProblem:
 @pytest.mark.parametrize("seed", range(examples(40)))
 def test_the_merged_network_has_the_same_optimum(seed: int):
     residual = Residual(scene(seed))
-    fits = {shape: residual.fits(shape) for shape in range(3)}
+    fits = {shape: residual.find_fitting(shape) for shape in range(3)}
     alike = merge_alike(residual, fits, tuning=FLOW.reduction)
     assert alike is not None
     penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
@@ -73,7 +73,7 @@ def test_the_merged_network_has_the_same_optimum(seed: int):
         proposed = outcome.assignments()
     assert bounds[0] == bounds[1]
     dealt = alike.distribute(proposed)
-    units = residual.units(residual.problem.shape[dealt.cls], dealt.machine)
+    units = residual.count_fitting(residual.problem.shape[dealt.cls], dealt.machine)
     assert (dealt.count <= units).all()  # what fits the group fits each member by itself
     admit(residual, dealt)
     assert all((left >= 0).all() for left in (each.left for each in residual.joint))
@@ -87,7 +87,7 @@ def test_machines_with_more_left_on_their_rows_stay_apart():
         joint=[rows([5, 5, 5, 8, 8, None], [1])],
     )
     residual = Residual(made)
-    alike = merge_alike(residual, {0: residual.fits(0)}, tuning=FLOW.reduction)
+    alike = merge_alike(residual, {0: residual.find_fitting(0)}, tuning=FLOW.reduction)
     assert alike is not None
     groups = np.split(alike.members, alike.first[1:-1])
     assert sorted(sorted(group.tolist()) for group in groups) == [[0, 1, 2], [3, 4], [5]]
@@ -96,4 +96,4 @@ def test_machines_with_more_left_on_their_rows_stay_apart():
 def test_machines_that_share_a_row_are_left_alone():
     shared = JointRows(np.zeros(6, dtype=np.int64), np.array([1]), np.array([5]), "node(s) full")
     residual = Residual(problem(tasks=[4], requests=[[1]], free=[[9]] * 6, joint=[shared]))
-    assert merge_alike(residual, {0: residual.fits(0)}, tuning=FLOW.reduction) is None
+    assert merge_alike(residual, {0: residual.find_fitting(0)}, tuning=FLOW.reduction) is None

@@ -30,15 +30,15 @@ def cluster(machines: int, seed: int = 2, classes: int = 6) -> PlacementProblem:
 
 def prepared(given: PlacementProblem):
     residual = Residual(given)
-    fits = {shape: residual.fits(shape) for shape in range(len(given.requests))}
-    stairs = CrowdingSteps.from_problem(
+    fits = {shape: residual.find_fitting(shape) for shape in range(len(given.requests))}
+    steps = CrowdingSteps.from_problem(
         given,
         np.zeros(given.machines, dtype=np.int64),
         machine_units(residual, residual.active()),
         flattest=PRICES.flattest,
     )
     tasks = given.counts.sum(axis=1).astype(float)
-    return residual, MarketDemand(given, fits, stairs, np.arange(len(given.requests)), tasks)
+    return residual, MarketDemand(given, fits, steps, np.arange(len(given.requests)), tasks)
 
 
 def test_a_part_of_the_machines_has_nearly_the_prices_of_all():
@@ -51,7 +51,7 @@ def test_a_part_of_the_machines_has_nearly_the_prices_of_all():
         market,
         refine(
             market,
-            balance(market, demand.stairs.base, load, demand.stairs.step),
+            balance(market, demand.steps.base, load, demand.steps.step),
             NEWTON.coarse,
             tuning=NEWTON,
         ).worth,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from firmament.core.flow.column_generation import FlowOutcome, GenerationOptions, optimal_flow
 from firmament.core.flow.joint_admission import admit
-from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs
+from firmament.core.flow.network.arc_columns import ArcColumns, UnpinnedArcs
 from firmament.core.flow.network.network import (
     Network,
     build_network,
@@ -144,7 +144,7 @@ def withheld(
         fewer,
         flows,
         FullPrices.from_network(residual, fewer, node_prices(fewer, flows)),
-        OfferedArcs(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
+        UnpinnedArcs(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
         limit=1_000_000,
     )
     return int(flows @ fewer.problem.costs), violations.total
@@ -204,7 +204,7 @@ def test_withheld_crowding_step_is_missed():
         network,
         flows,
         FullPrices.from_network(residual, network, node_prices(network, flows)),
-        OfferedArcs(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
+        UnpinnedArcs(residual, fits_of(residual), np.arange(residual.problem.machines // 2)),
         limit=100,
     )
     assert violations.machines.tolist() == [0]

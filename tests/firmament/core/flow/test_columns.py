@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.arc_columns import OfferedArcs, choose_first_columns, find_cheapest
+from firmament.core.flow.network.arc_columns import UnpinnedArcs, choose_first_columns, find_cheapest
 from firmament.core.flow.price_estimate.equilibrium import UNWANTED, PriceEstimate, estimate_prices
 from firmament.core.flow.price_estimate.sampling import FlowSample, systematic_sample
 from firmament.core.flow.residual import Residual
@@ -146,11 +146,11 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
         crowd=random.integers(80, 160, machines).tolist(),
     )
     residual = Residual(given)
-    fits = {shape: residual.fits(shape) for shape in range(classes)}
+    fits = {shape: residual.find_fitting(shape) for shape in range(classes)}
     estimate = estimate_prices(residual, fits, tuning=PRICES)
-    offers = OfferedArcs(residual, fits, estimate.candidates)
+    unpinned = UnpinnedArcs(residual, fits, estimate.candidates)
     columns = choose_first_columns(
-        residual, offers, estimate, base=2, samples=0.1, samples_each=0.0, tuning=FLOW.columns
+        residual, unpinned, estimate, base=2, samples=0.1, samples_each=0.0, tuning=FLOW.columns
     )
     assert len(columns) < 0.3 * classes * len(estimate.candidates)
     assert feasible[columns.cls, columns.machine].all()
@@ -164,7 +164,7 @@ def test_no_machine_depends_on_one_class_alone_if_others_would_use_it():
     key = np.where(feasible, given.cost + estimate.price, UNWANTED)
     dearer = key - key[:, estimate.candidates].min(axis=1, keepdims=True)
     alone = choose_first_columns(
-        residual, offers, estimate, base=2, samples=0.0, samples_each=0.0, tuning=FLOW.columns
+        residual, unpinned, estimate, base=2, samples=0.0, samples_each=0.0, tuning=FLOW.columns
     )
     before = np.bincount(alone.machine, minlength=machines)
     thin = np.flatnonzero(

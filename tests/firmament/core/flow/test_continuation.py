@@ -38,7 +38,7 @@ def cluster(seed: int = 2, *, tasks: int = 20, dearer: int = 0) -> PlacementProb
 
 def fits_of(given: PlacementProblem) -> tuple[Residual, dict[int, Bool]]:
     residual = Residual(given)
-    return residual, {shape: residual.fits(shape) for shape in range(CLASSES)}
+    return residual, {shape: residual.find_fitting(shape) for shape in range(CLASSES)}
 
 
 def learned(given: PlacementProblem) -> DualPrices:
@@ -52,14 +52,14 @@ def learned(given: PlacementProblem) -> DualPrices:
 def continued(given: PlacementProblem, dual_prices: DualPrices | None):
     given = replace(given, dual_prices=dual_prices)
     residual, fits = fits_of(given)
-    stairs = CrowdingSteps.from_problem(
+    steps = CrowdingSteps.from_problem(
         given,
         np.zeros(MACHINES, dtype=np.int64),
         machine_units(residual, residual.active()),
         flattest=PRICES.flattest,
     )
     tasks = given.counts.sum(axis=1).astype(np.float64)
-    return continue_prices(MarketDemand(given, fits, stairs, np.arange(CLASSES), tasks), PRICES)
+    return continue_prices(MarketDemand(given, fits, steps, np.arange(CLASSES), tasks), PRICES)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_shapes_together_fit_what_each_fits(seed: int, rows: tuple[int, ...]):
     )
     residual = Residual(given)
     before = given.feasible.copy()
-    found = residual.fits_of([0, 2, 3, 5])
+    found = residual.find_fitting_by_shape([0, 2, 3, 5])
     assert list(found) == [0, 2, 3, 5]
     for shape, fits in found.items():
         for machine in range(MACHINES):

@@ -47,7 +47,7 @@ def crowded(tasks: int = 60, room: int = 12) -> PlacementProblem:
 def prepared(given: PlacementProblem):
     """The residual, its expected prices, all columns and the penalties."""
     residual = Residual(given)
-    fits = {shape: residual.fits(shape) for shape in range(len(given.requests))}
+    fits = {shape: residual.find_fitting(shape) for shape in range(len(given.requests))}
     cls, machine = np.divmod(np.arange(given.classes * given.machines), given.machines)
     penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
     return residual, estimate_prices(residual, fits, tuning=PRICES), ArcColumns(cls, machine), penalties
@@ -151,7 +151,7 @@ def of_kinds(kinds: int, tasks: int, machines: int, distance: int, crowd: int) -
 )
 def test_a_misled_flow_is_mended_or_solved_again(given: PlacementProblem, cut_off: list[bool], mends: int):
     residual, solver = Residual(given), Recording()
-    fits = {shape: residual.fits(shape) for shape in range(given.classes)}
+    fits = {shape: residual.find_fitting(shape) for shape in range(given.classes)}
     found = optimal_flow(residual, fits, solver, GenerationOptions(whole=0), tuning=FLOW)
     assert found is not None
     assert found.certified

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.comparators.networkx_solver import NetworkxSolver
 from firmament.core.flow.column_generation import FlowOutcome, GenerationOptions, optimal_flow
-from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs, choose_first_columns
+from firmament.core.flow.network.arc_columns import ArcColumns, UnpinnedArcs, choose_first_columns
 from firmament.core.flow.price_estimate.equilibrium import estimate_prices
 from firmament.core.flow.problem import PlacementProblem
 from firmament.core.flow.residual import Residual, machine_units
@@ -23,7 +23,7 @@ from tests.support.tuning import FLOW, PRICES
 
 def fits(residual: Residual) -> dict[int, np.ndarray]:
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
-    return {shape: residual.fits(shape) for shape in shapes}
+    return {shape: residual.find_fitting(shape) for shape in shapes}
 
 
 def solve(
@@ -236,7 +236,7 @@ def starting(given: PlacementProblem, base: int, samples: float = 2.0) -> ArcCol
     estimate = estimate_prices(residual, usable, tuning=PRICES)
     return choose_first_columns(
         residual,
-        OfferedArcs(residual, usable, estimate.candidates),
+        UnpinnedArcs(residual, usable, estimate.candidates),
         estimate,
         base=base,
         samples=samples,
@@ -298,7 +298,7 @@ def test_the_expected_loads_hold_all_tasks_where_there_is_room():
     residual = Residual(given)
     estimate = estimate_prices(residual, fits(residual), tuning=PRICES)
     room = machine_units(residual, np.array([0]))
-    assert estimate.load.sum() >= min(given.counts.sum(), room[residual.fits(0)].sum())
+    assert estimate.load.sum() >= min(given.counts.sum(), room[residual.find_fitting(0)].sum())
     assert (estimate.load <= room).all()
 
 

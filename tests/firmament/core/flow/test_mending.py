@@ -36,7 +36,7 @@ def everywhere(given: PlacementProblem) -> list[tuple[int, int]]:
     return [
         (cls, int(machine))
         for cls in range(given.classes)
-        for machine in np.flatnonzero(residual.fits(int(given.shape[cls])))
+        for machine in np.flatnonzero(residual.find_fitting(int(given.shape[cls])))
     ]
 
 

@@ -58,7 +58,7 @@ def test_the_few_machines_have_the_optimum_of_all(seed: int, tied: bool):
     chance = random.Random(seed)
     residual.placed[:] = [chance.randrange(3) for _ in range(MACHINES)]
     shapes = np.unique(residual.problem.shape[residual.active()]).tolist()
-    fits = {shape: residual.fits(shape) for shape in shapes}
+    fits = {shape: residual.find_fitting(shape) for shape in shapes}
     few = narrow(residual, fits, tuning=FLOW.reduction)
     if few is None:
         assert not residual.remaining.any() or not any(row.any() for row in fits.values())
@@ -90,7 +90,7 @@ def test_a_round_of_a_handful_leaves_nothing_behind_that_fits(seed: int):
     assert (residual.free >= np.minimum(residual.problem.free.T, 0)).all()
     assert int(placed.count.sum()) + int(residual.remaining.sum()) == int(residual.problem.counts.sum())
     for cls in residual.active().tolist():
-        open_to = residual.fits(int(residual.problem.shape[cls]))
+        open_to = residual.find_fitting(int(residual.problem.shape[cls]))
         assert not open_to[residual.problem.pins.get(cls, np.arange(MACHINES))].any()
 
 
@@ -116,7 +116,7 @@ def test_among_machines_that_cost_the_same_the_rotation_says_who_comes_first():
 )
 def test_what_is_left_alone(case):
     residual = Residual(problem(requests=[[1]], **case))
-    assert narrow(residual, {0: residual.fits(0)}, tuning=FLOW.reduction) is None
+    assert narrow(residual, {0: residual.find_fitting(0)}, tuning=FLOW.reduction) is None
 
 
 def test_nothing_is_placed_where_nothing_fits():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs
+from firmament.core.flow.network.arc_columns import ArcColumns, UnpinnedArcs
 from firmament.core.flow.network.network import (
     Network,
     build_network,
@@ -32,7 +32,7 @@ def violating(residual: Residual, network: Network, prices: FullPrices) -> set[t
     found = set()
     for index, cls in enumerate(network.classes.tolist()):
         shape = int(problem.shape[cls])
-        usable = residual.fits(shape)
+        usable = residual.find_fitting(shape)
         for machine in range(problem.machines):
             reduced = 2 * int(problem.cost[shape, machine]) + machine_price[machine] - int(prices.cls[index])
             if cls not in problem.pins and usable[machine] and (cls, machine) not in inside and reduced < 0:
@@ -55,7 +55,7 @@ def test_all_violators_are_found_and_nothing_else(
         (cls, machine)
         for cls in residual.active().tolist()
         for machine in range(machines)
-        if residual.fits(int(problem.shape[cls]))[machine]
+        if residual.find_fitting(int(problem.shape[cls]))[machine]
         and (machine in problem.pins.get(cls, range(machines)))
         and (cls in problem.pins or random.random() < share)
     ]
@@ -65,10 +65,10 @@ def test_all_violators_are_found_and_nothing_else(
     penalties = compute_unscheduled_penalties(residual, dearest_path(residual))
     network = build_network(residual, columns, penalties, np.full(machines, 1000))
     flows = OrToolsSolver().solve(network.problem).flows
-    fits = {shape: residual.fits(shape) for shape in range(len(problem.requests))}
+    fits = {shape: residual.find_fitting(shape) for shape in range(len(problem.requests))}
     full = FullPrices.from_network(residual, network, node_prices(network, flows))
-    offers = OfferedArcs(residual, fits, np.flatnonzero(random.random(machines) < 0.5))
-    found = price_out(residual, network, flows, full, offers, limit=limit)
+    unpinned = UnpinnedArcs(residual, fits, np.flatnonzero(random.random(machines) < 0.5))
+    found = price_out(residual, network, flows, full, unpinned, limit=limit)
     expected = violating(residual, network, full)
     got = set(zip(found.columns.cls.tolist(), found.columns.machine.tolist(), strict=True))
     assert found.total == len(expected) + len(found.machines)

@@ -22,7 +22,7 @@ def market(classes: int, machines: int, seed: int = 3, *, tasks_each: int = 40, 
     return Market(
         cost=cost,
         tasks=np.full(classes, tasks_each, dtype=np.float32),
-        stairs=CrowdingSteps(
+        steps=CrowdingSteps(
             base=random.integers(0, 3, machines).astype(np.float32) * 100,
             growth=random.integers(50, 200, machines).astype(np.float32),
             ahead=np.full(machines, 0.5, dtype=np.float32),
@@ -33,16 +33,16 @@ def market(classes: int, machines: int, seed: int = 3, *, tasks_each: int = 40, 
 
 
 def begun(given: Market) -> np.ndarray:
-    stairs = given.stairs
-    load = np.full(len(stairs.base), given.tasks.sum() / len(stairs.base), dtype=np.float32)
-    return balance(given, stairs.base + stairs.growth * load, load, stairs.step)
+    steps = given.steps
+    load = np.full(len(steps.base), given.tasks.sum() / len(steps.base), dtype=np.float32)
+    return balance(given, steps.base + steps.growth * load, load, steps.step)
 
 
 def taken(given: Market, offer: np.ndarray) -> np.ndarray:
     """Steps of each machine that cost no more than what is offered, one by one."""
-    stairs = given.stairs
+    steps = given.steps
     counts = []
-    for base, growth, room, price in zip(stairs.base, stairs.growth, stairs.room, offer, strict=True):
+    for base, growth, room, price in zip(steps.base, steps.growth, steps.room, offer, strict=True):
         count = 0
         while count < room and base + growth * count <= price:
             count += 1
@@ -71,7 +71,7 @@ def test_the_machines_take_all_tasks_and_none_takes_too_many(machines: int):
     assert found.load.sum() == pytest.approx(given.tasks.sum(), rel=0.005)
     assert found.lacking <= 0.01 * given.tasks.sum()
     assert (found.load >= 0).all()
-    assert (found.load <= given.stairs.room + 1e-3).all()
+    assert (found.load <= given.steps.room + 1e-3).all()
     assert len(found.load) == len(found.price) == machines
 
 
@@ -83,10 +83,10 @@ def test_every_class_finds_its_tasks_from_however_poor_a_start(seed: int):
         given, refine(given, astray, NEWTON.coarse, tuning=NEWTON).worth, NEWTON.sharpest, tuning=NEWTON
     )
     assert found.lacking <= NEWTON.sharpest[-1].settled * given.tasks.sum()
-    assert found.temperature == pytest.approx(NEWTON.sharpest[-1].temperature * given.stairs.step)
+    assert found.temperature == pytest.approx(NEWTON.sharpest[-1].temperature * given.steps.step)
     best = (found.worth[:, None] - given.cost).max(axis=0)
     # With hardly any smoothing left, a machine has the steps that its best offer pays for.
-    clear = np.abs((best - given.stairs.base) / given.stairs.growth % 1 - 0.5) < 0.3
+    clear = np.abs((best - given.steps.base) / given.steps.growth % 1 - 0.5) < 0.3
     assert (np.abs(found.load - taken(given, best))[clear] < 0.2).mean() > 0.97
 
 
@@ -98,7 +98,7 @@ def sizes_on_nodes(seed: int, classes: int = 60, machines: int = 1_500) -> Marke
     return Market(
         cost=cost.astype(np.float32),
         tasks=np.full(classes, machines / classes, dtype=np.float32),
-        stairs=CrowdingSteps(
+        steps=CrowdingSteps(
             base=np.zeros(machines, dtype=np.float32),
             growth=np.full(machines, 200, dtype=np.float32),
             ahead=np.full(machines, 0.5, dtype=np.float32),
@@ -136,7 +136,9 @@ def test_classes_that_fit_nowhere_do_not_count():
     alone = problem(tasks=[40, 40], requests=[[1], [1]], free=[[9]] * 40, cost=[cost[0], cost[2]], crowd=90)
     found, expected = (
         estimate_prices(
-            residual, {shape: residual.fits(shape) for shape in range(len(given.requests))}, tuning=PRICES
+            residual,
+            {shape: residual.find_fitting(shape) for shape in range(len(given.requests))},
+            tuning=PRICES,
         )
         for given in (every, alone)
         for residual in [Residual(given)]
@@ -152,7 +154,7 @@ def test_few_tasks_on_many_machines_that_cost_nearly_the_same_settle():
     given = Market(
         cost=random.integers(0, 40, (classes, machines)).astype(np.float32) * 8,
         tasks=np.full(classes, 20, dtype=np.float32),
-        stairs=CrowdingSteps(
+        steps=CrowdingSteps(
             base=random.integers(0, 25, machines).astype(np.float32) * 8 + 2_000,
             growth=np.full(machines, 194, dtype=np.float32),
             ahead=np.full(machines, 0.5, dtype=np.float32),

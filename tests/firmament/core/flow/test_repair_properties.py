@@ -9,7 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cost_models.interface import Int64
-from firmament.core.flow.network.arc_columns import ArcColumns, OfferedArcs
+from firmament.core.flow.network.arc_columns import ArcColumns, UnpinnedArcs
 from firmament.core.flow.network.network import (
     Network,
     build_network,
@@ -111,19 +111,19 @@ def test_only_what_came_closer_needs_to_be_priced_again(
     steps = np.full(machines, 1000)
     columns = some_columns(residual, random, share)
     network = network_of(residual, columns, steps)
-    offers = OfferedArcs(residual, fits_of(residual), np.arange(machines // 2))
+    unpinned = UnpinnedArcs(residual, fits_of(residual), np.arange(machines // 2))
     flows = OrToolsSolver().solve(network.problem).flows
     before = FullPrices.from_network(residual, network, node_prices(network, flows))
-    violations = price_out(residual, network, flows, before, offers, limit=limit)
+    violations = price_out(residual, network, flows, before, unpinned, limit=limit)
     wide = network_of(residual, columns.merge(violations.columns, machines), steps)
     found = repair_flow(
         wide, map_flow_to_wider_network(network, flows, wide, machines), before, 1_000, tuning=FLOW.repair
     )
     assert found is not None
     after = FullPrices.from_network(residual, wide, found.prices)
-    everything = price_out(residual, wide, found.flows, after, offers, limit=1_000_000)
+    everything = price_out(residual, wide, found.flows, after, unpinned, limit=1_000_000)
     closer = price_out(
-        residual, wide, found.flows, after, offers, limit=1_000_000, settled=violations.settled
+        residual, wide, found.flows, after, unpinned, limit=1_000_000, settled=violations.settled
     )
     event(f"violators: {min(2, violations.total)}, then {min(2, everything.total)}")
     assert closer.columns.cls.tolist() == everything.columns.cls.tolist()

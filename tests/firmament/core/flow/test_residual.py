@@ -66,9 +66,9 @@ def test_one_task_less_waits_of_the_oldest():
 @pytest.mark.parametrize(("joint", "there"), [((), (3, 2, 4)), ((ROWS,), (2, 2, 4))])
 def test_units(joint: tuple[JointRows, ...], there: tuple[int, int, int]):
     residual = begin(*joint)
-    on_first = residual.units(np.arange(3), np.zeros(3, dtype=np.int64))
+    on_first = residual.count_fitting(np.arange(3), np.zeros(3, dtype=np.int64))
     assert on_first.tolist() == list(there)
-    on_second = residual.units(np.arange(3), np.ones(3, dtype=np.int64))
+    on_second = residual.count_fitting(np.arange(3), np.ones(3, dtype=np.int64))
     assert on_second.tolist() == [2, 1, 3]
 
 
@@ -78,14 +78,14 @@ def test_all_ways_to_ask_for_room_agree(joint: tuple[JointRows, ...]):
         residual = begin(*joint)
         for _ in range(taken):
             residual.add(0, 0)
-        together = residual.fits_of(range(3))
+        together = residual.find_fitting_by_shape(range(3))
         for shape in range(3):
             room = residual.has_room(shape)
-            units = residual.units(np.array([shape] * 2), np.array([0, 1]))
+            units = residual.count_fitting(np.array([shape] * 2), np.array([0, 1]))
             assert room.tolist() == (units > 0).tolist()
             assert room.tolist() == [residual.has_room_on(shape, machine) for machine in (0, 1)]
-            assert residual.fits(shape).tolist() == (room & residual.problem.feasible[shape]).tolist()
-            assert together[shape].tolist() == residual.fits(shape).tolist()
+            assert residual.find_fitting(shape).tolist() == (room & residual.problem.feasible[shape]).tolist()
+            assert together[shape].tolist() == residual.find_fitting(shape).tolist()
 
 
 def test_a_copy_is_independent():
@@ -143,14 +143,14 @@ class TestQuotasAndLedgers:
     @pytest.mark.parametrize("numbered", [False, True])
     def test_all_ways_to_ask_agree(self, numbered: bool):
         residual = self.residual(numbered=numbered)
-        assert residual.units(self.SHAPES, self.MACHINES).tolist() == [2, 1, 9, 0, 1, 9]
+        assert residual.count_fitting(self.SHAPES, self.MACHINES).tolist() == [2, 1, 9, 0, 1, 9]
         assert [residual.has_room_on(shape, 0) for shape in range(3)] == [True, True, True]
         assert [residual.has_room_on(shape, 1) for shape in range(3)] == [False, True, True]
         for shape in range(3):
             assert residual.has_room(shape).tolist() == [residual.has_room_on(shape, each) for each in (0, 1)]
         residual.add(0, 0, 2)
         residual.add(1, 1)
-        assert residual.units(self.SHAPES, self.MACHINES).tolist() == [0, 0, 7, 0, 0, 8]
+        assert residual.count_fitting(self.SHAPES, self.MACHINES).tolist() == [0, 0, 7, 0, 0, 8]
         assert [residual.has_room_on(shape, 0) for shape in range(3)] == [False, False, True]
 
     @pytest.mark.parametrize("numbered", [False, True])
@@ -165,7 +165,7 @@ class TestQuotasAndLedgers:
                 residual.add(*entry)
         assert residual.placed.tolist() == [3, 6]
         assert residual.free.tolist() == [[6, 3]]
-        assert residual.units(self.SHAPES, self.MACHINES).tolist() == [2, 2, 6, 3, 2, 3]
+        assert residual.count_fitting(self.SHAPES, self.MACHINES).tolist() == [2, 2, 6, 3, 2, 3]
         (ledger,) = residual.ledgers
         assert isinstance(ledger, SeatLedger)
         assert ledger.seats.tolist() == [2, 5]
@@ -185,14 +185,14 @@ class TestQuotasAndLedgers:
         twin = residual.from_problem(
             replace(residual.problem, quotas=turned, requests=np.array([[2], [1], [1]]))
         )
-        assert twin.units(np.arange(3), np.zeros(3, np.int64)).tolist() == [1, 4, 4], (
+        assert twin.count_fitting(np.arange(3), np.zeros(3, np.int64)).tolist() == [1, 4, 4], (
             "class 0 draws two of three"
         )
         assert twin.has_room_on(0, 0)
         twin.add(0, 0)
         assert twin.free.tolist() == [[2, 9]]
         assert residual.free.tolist() == [[4, 9]]
-        assert residual.units(np.arange(3), np.zeros(3, np.int64)).tolist() == [3, 1, 4]
+        assert residual.count_fitting(np.arange(3), np.zeros(3, np.int64)).tolist() == [3, 1, 4]
         without = residual.from_problem(replace(residual.problem, quotas=None))
         assert without.quotas is None
-        assert without.units(np.array([1]), np.array([0])).tolist() == [4]
+        assert without.count_fitting(np.array([1]), np.array([0])).tolist() == [4]

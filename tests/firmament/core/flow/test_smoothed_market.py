@@ -26,7 +26,7 @@ def market(seed: int = 1, *, step: float = 100.0) -> Market:
     return Market(
         cost=cost,
         tasks=random.integers(5, 20, CLASSES).astype(np.float32),
-        stairs=CrowdingSteps(
+        steps=CrowdingSteps(
             base=random.integers(0, 200, MACHINES).astype(np.float32),
             growth=random.integers(80, 120, MACHINES).astype(np.float32),
             ahead=np.full(MACHINES, 0.5, dtype=np.float32),
@@ -110,7 +110,7 @@ def test_slopes_are_those_of_small_changes():
 def test_flags_that_products_leave_behind_say_nothing(monkeypatch):
     """Of lanes of a register that no number is in."""
     residual = Residual(problem(tasks=[30] * 3, requests=[[1]] * 3, free=[[9]] * 40, cost=COSTS, crowd=100))
-    fits = residual.fits_of([0, 1, 2])
+    fits = residual.find_fitting_by_shape([0, 1, 2])
     expected = estimate_prices(residual, fits, PRICES)
     product, flags = newton.sum_over_classes, []
 

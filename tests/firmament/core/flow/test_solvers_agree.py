@@ -62,7 +62,8 @@ def test_on_any_network(seed: int, nodes: int, arcs: int):
 def test_on_networks_of_placement_problems(seed: int, classes: int, machines: int):
     residual = Residual(placement_problem(seed, classes, machines))
     allowed = [
-        np.flatnonzero(residual.fits(shape)) for shape in residual.problem.shape[residual.active()].tolist()
+        np.flatnonzero(residual.find_fitting(shape))
+        for shape in residual.problem.shape[residual.active()].tolist()
     ]
     waiting = residual.active().tolist()
     columns = ArcColumns.join(

@@ -22,7 +22,7 @@ from tests.support.tuning import FLOW
 
 def solved(given_problem: PlacementProblem, most: int) -> FlowOutcome | None:
     residual = Residual(given_problem)
-    fits = {shape: residual.fits(shape) for shape in range(len(given_problem.requests))}
+    fits = {shape: residual.find_fitting(shape) for shape in range(len(given_problem.requests))}
     return optimal_flow(residual, fits, OrToolsSolver(), GenerationOptions(whole=most), FLOW)
 
 

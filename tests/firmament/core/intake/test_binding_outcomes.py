@@ -126,7 +126,7 @@ class TestRefused:
         scene = Scene(job="g")
         scene.report(bound=False)
         assert scene.state() is TaskPhase.ASSUMED
-        assert scene.rebinding.came == {"t": int(scene.tasks.came[scene.row["t"]])}
+        assert scene.rebinding.arrival_numbers == {"t": int(scene.tasks.arrival_number[scene.row["t"]])}
         assert scene.cluster.jobs.changed == {"g"}
         assert scene.tasks.not_before[scene.row["t"]] == NOW + 3.0
 
@@ -139,7 +139,7 @@ class TestRefused:
         waits.evictions.record_waiting(waits.cluster, ("v",), waits.row["t"])
         waits.report(bound=False)
         assert waits.state() is TaskPhase.PENDING
-        assert not waits.rebinding.came
+        assert not waits.rebinding.arrival_numbers
 
 
 class TestLetOff:

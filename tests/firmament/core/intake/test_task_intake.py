@@ -110,7 +110,7 @@ def snapshot(cluster: Cluster) -> dict[str, object]:
         "running": dict(zip(machines.names, machines.running.tolist(), strict=True)),
         "jobs": {job: cluster.jobs.members(job) for job in ("j", "gang")},
         "changed": cluster.jobs.changed,
-        "came": cluster.last_came,
+        "arrival_number": cluster.last_arrival_number,
         "touched": cluster.dirty.touched,
     }
 

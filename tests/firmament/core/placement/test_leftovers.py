@@ -27,7 +27,7 @@ def left_over(given: PlacementProblem) -> Units:
     found = units(place_leftovers(state))
     assert broken(given, found) == []
     for cls in state.residual.active().tolist():
-        assert not state.open_to(cls).any()
+        assert not state.find_fitting(cls, paired=False).any()
     return found
 
 
@@ -104,6 +104,6 @@ def test_the_first_of_equal_machines_is_taken_and_none_where_there_is_no_place()
     state.residual.book_assignments(proposed((0, 2)))
     state.rules.add(0, 2)
     assert cheapest_machine(state, 0) is None
-    assert np.flatnonzero(state.open_to(0)).tolist() == []
+    assert np.flatnonzero(state.find_fitting(0, paired=False)).tolist() == []
     assert state.rules.counts[0].tolist() == [1, 1]
     assert state.residual.free.tolist() == [[8, 9, 8, 9]]

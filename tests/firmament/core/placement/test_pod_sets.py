@@ -163,7 +163,7 @@ def fill(board: Board) -> Assignments:
     """Place all waiting tasks of class 0 that the board takes, one after another."""
     found = []
     for machine in range(board.problem.machines):
-        while board.residual.remaining[0].sum() and board.takes(0)[machine]:
+        while board.residual.remaining[0].sum() and board.find_fitting(0)[machine]:
             board.book(Assignments.single(0, machine))
             found.append((0, machine))
     return Assignments.from_single_tasks(found)

@@ -299,32 +299,32 @@ class TestTakes:
 
     def test_a_ledger_that_keeps_nobody_waiting_must_have_room(self):
         now = self.state(Keeping(ints(1, 0, 2), NONE), None)
-        assert [now.takes(0, machine) for machine in range(3)] == [True, False, True]
+        assert [now.allows(0, machine) for machine in range(3)] == [True, False, True]
         now.put(0, 0)
-        assert not now.takes(0, 0)
+        assert not now.allows(0, 0)
 
     def test_one_that_does_must_open_once_the_victims_have_left(self):
         now = self.state(Keeping(ints(9, 9, 9), np.array([True, False, False])), Opens({0: {100}}))
-        assert [now.takes(0, machine) for machine in range(3)] == [False, True, True]
+        assert [now.allows(0, machine) for machine in range(3)] == [False, True, True]
         now.evict([0])
-        assert now.takes(0, 0)
+        assert now.allows(0, 0)
         now.put(0, 0)
-        assert not now.takes(0, 0), "one at a time"
+        assert not now.allows(0, 0), "one at a time"
         assert now.ledger_closed.guests == {0: [0]}
 
     def test_a_task_that_shares_with_a_guest_is_asked_about_too(self):
         opening = SharedOpens({})
         now = self.state(Keeping(ints(9, 9, 9), NONE), opening)
-        assert now.takes(0, 1)
+        assert now.allows(0, 1)
         assert opening.asked == []
         now.put(0, 1)
-        assert not now.takes(0, 1)
-        assert now.takes(1, 1), "a class that shares nothing is not"
+        assert not now.allows(0, 1)
+        assert now.allows(1, 1), "a class that shares nothing is not"
 
     def test_limits_count_first(self):
         rows = JointRows(ints(0, 1, -1), ints(1, 1), ints(0, 1), "full")
         now = self.state(Keeping(ints(9, 9, 9), NONE), None, joint=[rows])
-        assert [now.takes(0, machine) for machine in range(3)] == [False, True, True]
+        assert [now.allows(0, machine) for machine in range(3)] == [False, True, True]
 
     def test_what_is_usable_leaves_out_machines_that_keep_tasks_waiting(self):
         now = self.state(Keeping(ints(9, 0, 9), np.array([True, False, False])), Opens({0: {100}}))

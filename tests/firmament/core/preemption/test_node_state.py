@@ -198,7 +198,7 @@ def test_machines_are_usable_by_filters_pins_and_confinement():
     now.confined[0] = np.array([False, True, True])
     assert now.usable(0).tolist() == [False, True, False]
     assert not now.openable(0).any()
-    assert now.takes(0, 0)
+    assert now.allows(0, 0)
 
 
 def test_tasks_of_one_machine_with_equal_priority_and_start_are_alike():
@@ -240,15 +240,15 @@ def test_machines_without_room_in_a_ledger_are_left_out():
     now = with_seats(0, 1, 2, 1)
     assert now.usable(0).tolist() == [False, True, True, False]
     assert now.usable(1).tolist() == [True] * 4
-    assert [now.takes(0, machine) for machine in range(4)] == [False, True, True, False]
-    assert [now.takes(1, machine) for machine in range(4)] == [True] * 4
+    assert [now.allows(0, machine) for machine in range(4)] == [False, True, True, False]
+    assert [now.allows(1, machine) for machine in range(4)] == [True] * 4
     now.put(0, 1)
     now.put(1, 2)
     assert now.usable(0).tolist() == [False, False, True, False]
     twin = now.copy()
     twin.put(0, 2)
     twin.put(0, 2)
-    assert [now.takes(0, 2), twin.takes(0, 2)] == [True, False]
+    assert [now.allows(0, 2), twin.allows(0, 2)] == [True, False]
 
 
 # --- origins of evictions ---------------------------------------------------------------------------------------------

@@ -37,14 +37,14 @@ def run(
     *classes: int,
     solver: CountingSolver | None = None,
     blocked: tuple[int, ...] | None = None,
-    closely: bool = False,
+    gradually: bool = False,
 ) -> tuple[list[tuple[int, int]], list[int]]:
     """The places that all classes (or those named) get, in order, and the tasks that leave for them."""
     barred = None
     if blocked is not None:
         barred = np.isin(np.arange(now.preemption.victims), blocked)
     order = np.array(classes or range(now.problem.classes), dtype=np.int64)
-    Stages(now, solver or CountingSolver(), None).run(now, order, barred, closely=closely)
+    Stages(now, solver or CountingSolver(), None).run(now, order, barred, gradually=gradually)
     return now.taken, np.flatnonzero(now.gone).tolist()
 
 
@@ -118,11 +118,11 @@ def test_a_gang_that_has_lost_what_it_can_spare_is_left_alone():
     assert gone == [0, 2]
 
 
-def count_passes(priorities: list[int], *, closely: bool = False, few: tuple[int, int] = (32, 128)) -> int:
+def count_passes(priorities: list[int], *, gradually: bool = False, few: tuple[int, int] = (32, 128)) -> int:
     """How many passes it takes until all tasks have places."""
     for most in range(2 * len(priorities)):
         tuning = PreemptionTuning(most_passes=most, few_tasks=few[0], few_machines=few[1])
-        if len(run(many(priorities, tuning=tuning), closely=closely)[0]) == len(priorities):
+        if len(run(many(priorities, tuning=tuning), gradually=gradually)[0]) == len(priorities):
             return most
     pytest.fail("not all tasks have got a place")
 
@@ -140,12 +140,12 @@ def test_a_pass_evicts_tasks_of_one_importance(priorities: list[int], passes: in
 
 @pytest.mark.parametrize(("tasks", "passes"), [(1, 1), (2, 2), (4, 4), (5, 4), (8, 6), (9, 6)])
 def test_closely_evicts_a_quarter_at_a_time(tasks: int, passes: int):
-    assert count_passes([0] * tasks, closely=True) == passes
+    assert count_passes([0] * tasks, gradually=True) == passes
 
 
 @pytest.mark.parametrize(("few", "passes"), [((5, 5), 4), ((4, 5), 1), ((5, 4), 1)])
 def test_closely_is_for_few_tasks_and_few_machines(few: tuple[int, int], passes: int):
-    assert count_passes([0] * 5, closely=True, few=few) == passes
+    assert count_passes([0] * 5, gradually=True, few=few) == passes
 
 
 @pytest.mark.parametrize(("most", "expected"), [(0, []), (1, [0]), (2, [0, 1]), (9, [0, 1, 2])])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from firmament.core.configuration import CoreConfiguration
 from firmament.core.events import ClassDefined, TasksSubmitted
 from firmament.core.model import TaskClass, TaskSelector, TaskTerm, Toleration
-from firmament.core.queue.class_work import TASKS_PER_LOOK, ClassWork, unit_of_gang, units_of_classes
+from firmament.core.queue.class_work import TASKS_PER_CHECK, ClassWork, unit_of_gang, units_of_classes
 from firmament.core.rules.registry import count_pairing
 from firmament.core.scheduler import Scheduler
 from firmament.solvers.ortools_solver import OrToolsSolver
@@ -40,10 +40,10 @@ def test_work_is_what_each_class_takes_by_itself(kinds, first):
         scheduler.apply([ClassDefined(number, content)])
     work.estimate_new()
     rows = [row.content for row in cluster.classes.rows]
-    assert work.looks.tolist() == [rules.count_looks(each) for each in rows]
+    assert work.checks.tolist() == [rules.count_checks(each) for each in rows]
     assert work.terms.tolist() == [count_pairing(each) for each in rows]
     plain = [
-        not (rules.is_choosy(each) or count_pairing(each)) and rules.count_looks(each) <= 1 for each in rows
+        not (rules.is_choosy(each) or count_pairing(each)) and rules.count_checks(each) <= 1 for each in rows
     ]
     assert work.find_plain().tolist() == plain
 
@@ -65,16 +65,16 @@ def test_units_of_all_classes_at_once_are_those_of_each_by_itself(waiting):
     namespace = np.array([each[1] for each in waiting], dtype=np.int64)
     since = np.array([each[3] for each in waiting], dtype=np.int64)
     rows = np.array([cluster.tasks.uid.index(f"t{number}") for number in range(len(waiting))], dtype=np.int64)
-    looks, expensive = np.array([5, 90, 7, 120]), np.array([False, True, False, True])
-    units = units_of_classes(cluster, rows, (names, namespace), since, looks, expensive)
+    checks, expensive = np.array([5, 90, 7, 120]), np.array([False, True, False, True])
+    units = units_of_classes(cluster, rows, (names, namespace), since, checks, expensive)
     found = {(each.namespace, int(cluster.tasks.cls[each.rows[0]])): each for each in units}
     kinds = sorted({(name, int(cluster.tasks.cls[row])) for name, row in zip(namespace, rows, strict=True)})
     assert len(found) == len(units) == len(kinds)
     for name, cls in kinds:
         own = (namespace == name) & (cluster.tasks.cls[rows] == cls)
         unit = found[names[name], cls]
-        alone = unit_of_gang(cluster, names[name], rows[own], since[own], looks, expensive, 0)
+        alone = unit_of_gang(cluster, names[name], rows[own], since[own], checks, expensive, 0)
         assert unit.rows.tolist() == alone.rows.tolist()
-        assert unit.per_task == (looks[cls] / TASKS_PER_LOOK if expensive[cls] else 0)
-        for field in ("namespace", "looks", "per_task", "put_off", "priority", "first"):
+        assert unit.per_task == (checks[cls] / TASKS_PER_CHECK if expensive[cls] else 0)
+        for field in ("namespace", "checks", "per_task", "put_off", "priority", "first"):
             assert getattr(unit, field) == getattr(alone, field)

@@ -13,7 +13,7 @@ from firmament.core.events import ClassDefined, Event, JobDefined, TasksBound, T
 from firmament.core.intake.events import apply_events
 from firmament.core.model import Job, TaskClass
 from firmament.core.queue import gang_size_limits, namespace_turns
-from firmament.core.queue.class_work import ClassWork, Unit, count_group_looks, estimate_work
+from firmament.core.queue.class_work import ClassWork, Unit, count_group_checks, estimate_work
 from firmament.core.queue.gang_reservations import GangReservation, GangReservations, KeptPart
 from firmament.core.queue.gang_size_limits import explain_too_large
 from firmament.core.queue.lasting_use import lasting_use, longest_run
@@ -148,16 +148,16 @@ def work(*classes: TaskClass) -> ClassWork:
     return found
 
 
-def test_gangs_are_limited_by_terms_selections_and_looks(monkeypatch: pytest.MonkeyPatch):
+def test_gangs_are_limited_by_terms_selections_and_checks(monkeypatch: pytest.MonkeyPatch):
     labelled = task_class(labels=(("app", "web"),), anti_affinity=(*near("web"), *near("web", key="rack")))
     other = replace(labelled, requests=(("cpu", 1),))
     found, classes = work(labelled, other), ints(3, 4)
     assert explain_too_large(found, classes) == ""
     monkeypatch.setattr(gang_size_limits, "MOST_TERMS_OF_A_GANG", 4)
     monkeypatch.setattr(gang_size_limits, "MOST_SELECTED_OF_A_GANG", 8)
-    monkeypatch.setattr(gang_size_limits, "MOST_LOOKS_OF_A_GANG", int(found.looks[3:5].sum()) + 2 * 40)
+    monkeypatch.setattr(gang_size_limits, "MOST_CHECKS_OF_A_GANG", int(found.checks[3:5].sum()) + 2 * 40)
     assert explain_too_large(found, classes) == ""
-    monkeypatch.setattr(gang_size_limits, "MOST_LOOKS_OF_A_GANG", int(found.looks[3:5].sum()) + 2 * 40 - 1)
+    monkeypatch.setattr(gang_size_limits, "MOST_CHECKS_OF_A_GANG", int(found.checks[3:5].sum()) + 2 * 40 - 1)
     assert explain_too_large(found, classes).startswith(
         "has 2 kinds of members, for whose specs a round looks"
     )
@@ -175,7 +175,7 @@ def test_work_beyond_rules():
     assert found.list_extra(0).tolist()[0] == 10_000
     assert found.find_plain().tolist() == [True, True, True, False, False]
     found.forget()
-    assert len(found.looks) == len(found.terms) == 0
+    assert len(found.checks) == len(found.terms) == 0
 
 
 def test_classes_selected_by_terms_are_work():
@@ -190,10 +190,10 @@ def test_classes_selected_by_terms_are_work():
 
 
 def test_work_of_tasks_and_groups():
-    looks, counts = ints(5, 5, 5), ints(0, 17, 17)
-    assert estimate_work(looks, counts, np.array([True, False, True])).tolist() == [0, 5, 5 * 3]
-    assert count_group_looks(1000) == 10 + 150
-    assert count_group_looks(0) == 10 + 150_000
+    checks, counts = ints(5, 5, 5), ints(0, 17, 17)
+    assert estimate_work(checks, counts, np.array([True, False, True])).tolist() == [0, 5, 5 * 3]
+    assert count_group_checks(1000) == 10 + 150
+    assert count_group_checks(0) == 10 + 150_000
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_work_of_tasks_and_groups():
     ],
 )
 def test_how_many_tasks_can_be_afforded(most: int, whole: bool, expected: int):
-    unit = Unit("n", ints(1, 2, 3, 4), looks=10, per_task=2.0, put_off=0, priority=0, first=0, whole=whole)
+    unit = Unit("n", ints(1, 2, 3, 4), checks=10, per_task=2.0, put_off=0, priority=0, first=0, whole=whole)
     assert [unit.work(count) for count in (1, 2, 4)] == [10, 12, 16]
     assert unit.affordable(most) == expected
 

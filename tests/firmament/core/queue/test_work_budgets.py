@@ -26,7 +26,7 @@ from firmament.core.model import (
     TaskSelector,
     TaskTerm,
 )
-from firmament.core.queue.class_work import ORDINARY, count_group_looks
+from firmament.core.queue.class_work import ORDINARY, count_group_checks
 from firmament.core.queue.work_budgets import PUT_OFF, Budgets
 from firmament.core.requeue.requeue import RETRY_SECONDS
 from firmament.core.results import RoundResult
@@ -55,7 +55,7 @@ def wanting(looked: int, number: int = 0, **content: object) -> TaskClass:
         for each in range(looked - 1)
     )
     made = replace(task_class(), preferred=terms, **content)  # type: ignore[arg-type]  # fields by name
-    assert RULES.count_looks(made) == looked
+    assert RULES.count_checks(made) == looked
     return made
 
 
@@ -287,7 +287,7 @@ def until_quiet(core: Scheduler) -> list[RoundResult]:
 
 
 def test_rounds_of_their_own_place_what_one_round_would_have_placed_and_keep_rules():
-    tight = RoundOptions(class_looks=0, namespace_looks=6 * MOST)
+    tight = RoundOptions(class_checks=0, namespace_checks=6 * MOST)
     core = crowded(tight)
     results = [core.run_round()]
     assert {state.uid for state in core.task_states() if state.message == PUT_OFF} == {
@@ -306,7 +306,7 @@ def test_rounds_of_their_own_place_what_one_round_would_have_placed_and_keep_rul
 
 def test_expensive_tasks_without_a_place_are_tried_again_some_time_after_a_change():
     clock = Clock()
-    core = crowded(RoundOptions(class_looks=0, namespace_looks=MOST), clock, machines=1)
+    core = crowded(RoundOptions(class_checks=0, namespace_checks=MOST), clock, machines=1)
     until_quiet(core)
     core.apply([machine("new", labels={"host": "new"})])
     assert core.next_round_in() == RETRY_SECONDS
@@ -323,7 +323,7 @@ def test_too_many_kinds_without_a_place_are_tried_again_some_time_after_a_change
         events += [ClassDefined(number, content), TasksSubmitted(number, (f"heavy-{number}",))]
     light = task_class(cpu=5, namespace="light")
     events += [ClassDefined(99, light), TasksSubmitted(99, ("light",))]
-    core = scheduler(events, options=RoundOptions(class_looks=99, namespace_looks=MOST), clock=clock)
+    core = scheduler(events, options=RoundOptions(class_checks=99, namespace_checks=MOST), clock=clock)
     until_quiet(core)
     assert not any(placed(each) for each in until_quiet(core))
     core.apply([machine("new", cpu=500)])
@@ -339,7 +339,7 @@ def test_ordinary_classes_that_select_each_other_are_expensive_together():
         content = task_class(cpu=number, namespace="heavy", anti_affinity=(TaskTerm("host", everyone),))
         events.append(ClassDefined(number, content))
         events.append(TasksSubmitted(number, (f"heavy-{number}",), names=(f"heavy/{number}",)))
-    core = scheduler(events, options=RoundOptions(class_looks=0, namespace_looks=50 * MOST))
+    core = scheduler(events, options=RoundOptions(class_checks=0, namespace_checks=50 * MOST))
     results = until_quiet(core)
     assert 1 < sum(1 for each in results if each.deltas) <= 20
     assert sum(len(placed(each)) for each in results) == 20
@@ -365,7 +365,7 @@ def test_many_groups_over_a_tree_of_one_namespace_wait_for_others_and_go_by_and_
     core = Scheduler(
         configuration=CoreConfiguration(
             overlays=(WeightedModel(load_model("topology", {})),),
-            options=RoundOptions(namespace_looks=40 * count_group_looks(40) * 10),
+            options=RoundOptions(namespace_checks=40 * count_group_checks(40) * 10),
         ),
         solver=OrToolsSolver(),
         clock=Clock(),
@@ -397,7 +397,7 @@ def test_a_gang_of_thousands_of_looks_is_refused_and_told_why():
         events.append(ClassDefined(number, wanting(DEAR, number)))
         events.append(TasksSubmitted(number, (f"heavy-{number}",), "gang", names=(f"heavy/{number}",)))
     events += [ClassDefined(99, task_class()), TasksSubmitted(99, ("light",), names=("light/0",))]
-    core = scheduler(events, options=RoundOptions(class_looks=0, namespace_looks=MOST))
+    core = scheduler(events, options=RoundOptions(class_checks=0, namespace_checks=MOST))
     results = until_quiet(core)
     assert [placed(each) for each in results if each.deltas] == [{"light": "m"}]
     told = {uid: group.message for each in results for group in each.unscheduled for uid in group.uids}
@@ -423,7 +423,7 @@ def test_a_gang_whose_members_have_thousands_of_terms_is_refused_and_told_why():
         events.append(ClassDefined(number, task_class(namespace="heavy", anti_affinity=terms)))
         events.append(TasksSubmitted(number, (f"heavy-{number}",), "gang", names=(f"heavy/{number}",)))
     events += [ClassDefined(99, task_class()), TasksSubmitted(99, ("light",), names=("light/0",))]
-    core = scheduler(events, options=RoundOptions(class_looks=0, namespace_looks=MOST))
+    core = scheduler(events, options=RoundOptions(class_checks=0, namespace_checks=MOST))
     results = until_quiet(core)
     assert [placed(each) for each in results if each.deltas] == [{"light": "m"}]
     told = {uid: group.message for each in results for group in each.unscheduled for uid in group.uids}
@@ -444,8 +444,8 @@ def test_a_gang_of_too_many_sizes_is_refused_whoever_waits_beside_it(beside: boo
         events.append(TasksSubmitted(number, (f"heavy-{number}",), "gang", names=(f"heavy/{number}",)))
     if beside:
         events += [ClassDefined(999, task_class()), TasksSubmitted(999, ("light",), names=("light/0",))]
-    # So many looks that all may take part, if the gang is alone.
-    core = scheduler(events, options=RoundOptions(class_looks=0, namespace_looks=20 * 400))
+    # So many checks that all may take part, if the gang is alone.
+    core = scheduler(events, options=RoundOptions(class_checks=0, namespace_checks=20 * 400))
     results = until_quiet(core)
     assert {uid for each in results for uid in placed(each)} == ({"light"} if beside else set())
     told = {uid: group.message for each in results for group in each.unscheduled for uid in group.uids}
@@ -468,7 +468,7 @@ def test_a_gang_whose_terms_select_all_its_kinds_is_refused_and_told_why():
         content = task_class(namespace="heavy", labels=labels, cpu=number, anti_affinity=(everybody,))
         events.append(ClassDefined(number, content))
         events.append(TasksSubmitted(number, (f"heavy-{number}",), "gang", names=(f"heavy/{number}",)))
-    core = scheduler(events, options=RoundOptions(class_looks=0, namespace_looks=MOST))
+    core = scheduler(events, options=RoundOptions(class_checks=0, namespace_checks=MOST))
     results = until_quiet(core)
     told = {group.message for each in results for group in each.unscheduled}
     assert [message[:104] for message in told] == [
@@ -480,7 +480,7 @@ def test_a_task_that_is_the_last_to_wait_is_not_counted_as_put_off():
     events = [machine("m"), *submitted(1, "light", 1, 1)]
     for number in range(2, 6):
         events += submitted(number, "heavy", 1, DEAR)
-    core = scheduler(events, options=RoundOptions(class_looks=0, namespace_looks=MOST))
+    core = scheduler(events, options=RoundOptions(class_checks=0, namespace_checks=MOST))
     first = core.run_round()
     assert (sorted(placed(first)), first.put_off) == (["light-1-0"], 4)
     core.apply([TaskRemoved(f"heavy-{number}-0") for number in range(2, 5)])

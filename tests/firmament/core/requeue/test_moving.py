@@ -401,8 +401,8 @@ def test_it_is_not_enough_where_the_order_of_arrival_matters():
 def test_a_task_that_has_got_its_place_anew_since_is_not_moved_for_what_was_before():
     made = waiting()
     cluster, row = made._cluster, made._cluster.tasks.row_of["p"]
-    came = int(cluster.tasks.came[row])
-    for noted, due in ((came, True), (came - 1, False)):
+    arrival_number = int(cluster.tasks.arrival_number[row])
+    for noted, due in ((arrival_number, True), (arrival_number - 1, False)):
         made._requeue.moves._requeued = {row: noted}
         assert made._requeue.moves.due(cluster) is due
 

@@ -10,7 +10,7 @@ from tests.support.core import Clock, machine, placed
 
 def test_who_is_retried_later_asks_for_a_round_then_and_for_none_before():
     clock = Clock()
-    core = crowded(RoundOptions(class_looks=0, namespace_looks=MOST), clock, machines=1)
+    core = crowded(RoundOptions(class_checks=0, namespace_checks=MOST), clock, machines=1)
     until_quiet(core)
     assert core.next_round_in() is None
     core.apply([machine("new", labels={"host": "new"})])

@@ -29,7 +29,7 @@ def test_tasks_of_other_profiles_and_those_beyond_a_budget_are_left_for_a_later_
     policy = WeightedModel(load_model("cpu_mem", {}))
     configuration = CoreConfiguration(
         policy,
-        options=RoundOptions(class_looks=0, namespace_looks=1000),
+        options=RoundOptions(class_checks=0, namespace_checks=1000),
         profiles={"batch": CoreConfiguration(policy)},
     )
     core = Scheduler(configuration=configuration, solver=OrToolsSolver(), clock=Clock())
@@ -38,7 +38,7 @@ def test_tasks_of_other_profiles_and_those_beyond_a_budget_are_left_for_a_later_
         core.apply(tasks(number, f"dear-{number}", content=dear(number, namespace="heavy")))
     result = core.run_round()
     assert len(placed(result)) == 3
-    assert result.put_off == 2 + 2, "two of another profile, and two for which a round has no looks left"
+    assert result.put_off == 2 + 2, "two of another profile, and two for which a round has no checks left"
     left = []
     while core.next_round_in() == 0.0:
         left.append(core.run_round().put_off)
@@ -90,7 +90,7 @@ def test_expensive_tasks_are_retried_some_time_after_the_first_change_and_others
     core = scheduler(
         machine("m", cpu=1),
         tasks(1, "light", content=task_class(namespace="light")),
-        options=RoundOptions(class_looks=0, namespace_looks=1000),
+        options=RoundOptions(class_checks=0, namespace_checks=1000),
         clock=clock,
     )
     for number in range(2, 7):

@@ -123,7 +123,7 @@ def test_only_tasks_without_a_place_are_set_aside_and_classes_that_are_gone_are_
     assert aside.why == {BAD: WHY}
     assert aside.choose(cluster, ints(row["waits"], row["placed"]), None).tolist() == []
     assert cluster.tasks.refused[[row["waits"], row["placed"]]].tolist() == [True, False]
-    assert aside.untold == {"waits": WHY}
+    assert aside.unreported == {"waits": WHY}
 
 
 def test_classes_that_wait_are_those_of_tasks_that_rounds_would_take():

@@ -71,7 +71,7 @@ def charged(core: Scheduler, kind: int) -> dict[str, float]:
     opened = core.open_round()
     snapshot = opened.snapshot
     assert snapshot is not None
-    fits, cost = Residual(snapshot.problem).fits(0), snapshot.problem.cost[0] / COST_UNITS_PER_POINT
+    fits, cost = Residual(snapshot.problem).find_fitting(0), snapshot.problem.cost[0] / COST_UNITS_PER_POINT
     core.close_round(opened, opened.solve())
     core.apply([TaskRemoved("copy")])
     return {name: float(cost[row]) for row, name in enumerate(snapshot.machine_names) if fits[row]}

@@ -38,6 +38,6 @@ class NamespaceQuota(LimitRule):
         ]
         return int(cluster.demand_of(tasks.cls[mine])[0][:, column].sum())
 
-    def awaits(self, content: TaskClass) -> tuple[TaskSelector, ...]:
+    def select_awaited_tasks(self, content: TaskClass) -> tuple[TaskSelector, ...]:
         """Return all tasks of the namespace."""
         return (TaskSelector(namespaces=(NAMESPACE,)),) if content.namespace == NAMESPACE else ()

@@ -44,11 +44,11 @@ def test_a_resource_that_no_machine_offers_refuses_all(content: TaskClass, nowhe
     assert NodeResources().key(made.machines, content) == nowhere
 
 
-@pytest.mark.parametrize(("resources", "looks"), [(1, 0), (8, 0), (9, 3), (11, 9)])
-def test_further_resources_take_three_looks_each(resources: int, looks: int):
+@pytest.mark.parametrize(("resources", "checks"), [(1, 0), (8, 0), (9, 3), (11, 9)])
+def test_further_resources_take_three_looks_each(resources: int, checks: int):
     content = requesting(**{f"r{index}": 1 for index in range(resources)})
-    assert NodeResources().count_looks(content) == looks
-    assert NodeResources().count_common_looks([content, requesting(cpu=1)]).tolist() == [looks, 0]
+    assert NodeResources().count_checks(content) == checks
+    assert NodeResources().count_common_checks([content, requesting(cpu=1)]).tolist() == [checks, 0]
 
 
 def test_machines_with_too_little_left_are_refused_resource_by_resource():
@@ -114,4 +114,4 @@ def test_no_cure_without_a_lack_or_for_counts_of_volumes(content: TaskClass, fre
 
 
 def test_looks_of_ordinary_tasks():
-    assert NodeResources().count_looks(task_class()) == 0
+    assert NodeResources().count_checks(task_class()) == 0

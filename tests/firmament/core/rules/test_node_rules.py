@@ -1,4 +1,4 @@
-"""What each rule about machines says of them, one rule at a time: refusals, costs, looks, cures, machines as new."""
+"""What each rule about machines says of them, one rule at a time: refusals, costs, checks, cures, machines as new."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from firmament.core.model import (
 )
 from firmament.core.reasons import Cause, Reason
 from firmament.core.rules.framework.node_rule import NodeRule
-from firmament.core.rules.framework.work import count_looks_of_selectors, count_looks_of_terms
+from firmament.core.rules.framework.work import count_checks_of_selectors, count_checks_of_terms
 from firmament.core.rules.image_locality import ImageLocality
 from firmament.core.rules.node_affinity import NodeAffinity, find_selected, mark_selected
 from firmament.core.rules.node_name import NodeName, list_pin_refusals, list_pinned_rows
@@ -206,10 +206,10 @@ def test_tolerations_that_compare_need_integers(operator: str, value: str, fault
     assert TaintToleration().find_malformed(content) == (text if fault else "")
 
 
-@pytest.mark.parametrize(("number", "looks"), [(0, 0), (3, 0), (4, 1), (7, 1), (8, 2)])
-def test_four_tolerations_take_a_look(number: int, looks: int):
+@pytest.mark.parametrize(("number", "checks"), [(0, 0), (3, 0), (4, 1), (7, 1), (8, 2)])
+def test_four_tolerations_take_a_check(number: int, checks: int):
     content = task_class(tolerations=(Toleration("a", "Exists"),) * number)
-    assert TaintToleration().count_looks(content) == looks
+    assert TaintToleration().count_checks(content) == checks
 
 
 def test_the_cure_of_taints_is_to_tolerate_every_hard_one():
@@ -338,18 +338,18 @@ def test_preferred_terms_cost_what_they_do_not_match(feasible: tuple[bool, ...],
 
 def test_looks_of_selectors_and_terms():
     many = Requirement("x", "In", tuple(f"v{index}" for index in range(50)))
-    assert count_looks_of_terms([]) == 0
-    assert count_looks_of_terms([SSD, NodeSelectorTerm((many,), (many,))]) == 1 + 2 + 2
+    assert count_checks_of_terms([]) == 0
+    assert count_checks_of_terms([SSD, NodeSelectorTerm((many,), (many,))]) == 1 + 2 + 2
     one_less = replace(many, values=many.values[1:])
-    assert count_looks_of_terms([NodeSelectorTerm((one_less,))]) == 1
-    assert count_looks_of_selectors([]) == 0
+    assert count_checks_of_terms([NodeSelectorTerm((one_less,))]) == 1
+    assert count_checks_of_selectors([]) == 0
     selector = replace(app("a", "b"), namespaces=("n",) * 48)
-    assert count_looks_of_selectors([selector]) == 1 + 1
-    assert count_looks_of_selectors([replace(selector, namespaces=("n",) * 47)]) == 1
+    assert count_checks_of_selectors([selector]) == 1 + 1
+    assert count_checks_of_selectors([replace(selector, namespaces=("n",) * 47)]) == 1
     content = TaskClass(
         node_selector=(("a", "b"), ("c", "d")), required=(SSD, ZONE_A), preferred=(PreferredTerm(1, SSD),)
     )
-    assert NodeAffinity().count_looks(content) == 2 + 3
+    assert NodeAffinity().count_checks(content) == 2 + 3
 
 
 # --- ImageLocality, StorageCapacity ----------------------------------------------------------------------------------
@@ -391,7 +391,7 @@ def test_every_storage_class_must_have_room():
     made = cluster(storing("a", 10))
     content = TaskClass(new_storage=(NewStorage("fast", 1, 1), NewStorage("slow", 1, 1)))
     assert refused(StorageCapacity(), made, content) == [(Cause(Reason.NO_STORAGE), ["a"])]
-    assert StorageCapacity().count_looks(content) == 2
+    assert StorageCapacity().count_checks(content) == 2
 
 
 def test_used_capacity_costs():
@@ -427,7 +427,7 @@ def test_each_stage_has_the_volumes_of_its_own_reasons(rule: NodeRule, volume: V
 
 def test_looks_of_volumes_are_those_of_all_their_terms():
     content = TaskClass(volumes=(VolumeRule((SSD, ZONE_A)), VolumeRule((SSD,), in_use=True)))
-    assert VolumeBinding().count_looks(content) == 3
+    assert VolumeBinding().count_checks(content) == 3
 
 
 def test_a_new_machine_has_no_volumes():

@@ -39,7 +39,7 @@ def cluster(*classes: TaskClass, **attached: str) -> Cluster:
 
 
 def spared(made: Cluster, cls: int, *rows: int) -> list[int] | None:
-    found = RULE.spare(made, made.classes.rows[cls].shape, ints(*rows))
+    found = RULE.find_waived_requests(made, made.classes.rows[cls].shape, ints(*rows))
     if found is None:
         return None
     column = made.resources.columns([CSI])[0]

@@ -1,4 +1,4 @@
-"""What each rule between tasks says of a class by itself: cures, looks, whom it awaits, and which disks are shared."""
+"""What each rule between tasks says of a class by itself: cures, checks, whom it awaits, and which disks are shared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from firmament.core.rules.registry import (
     POD_RULES,
     compile_rules,
     constraint_behind,
-    count_looks_at_others,
+    count_checks_of_pod_rules,
     count_pairing,
     prefers_company,
 )
@@ -69,8 +69,8 @@ def test_ports_are_dropped_one_at_a_time():
     assert left == [
         TaskClass(ports=kept, namespace="n") for kept in (ports[1:], (ports[0], ports[2]), ports[:2])
     ]
-    assert NodePorts().count_looks(TaskClass(ports=ports)) == 3
-    assert list(NodePorts().awaits(TaskClass(ports=ports))) == []
+    assert NodePorts().count_checks(TaskClass(ports=ports)) == 3
+    assert list(NodePorts().select_awaited_tasks(TaskClass(ports=ports))) == []
 
 
 # --- InterPodAffinity ------------------------------------------------------------------------------------------------
@@ -129,14 +129,14 @@ EVERY_KIND = TaskClass(
 
 def test_tasks_await_whom_their_required_terms_select():
     rule = PodAffinity()
-    assert list(rule.awaits(EVERY_KIND)) == [app("a"), app("b")]
-    assert list(rule.keeps_off(EVERY_KIND)) == [app("b")]
+    assert list(rule.select_awaited_tasks(EVERY_KIND)) == [app("a"), app("b")]
+    assert list(rule.select_excluded_tasks(EVERY_KIND)) == [app("b")]
 
 
 def test_each_term_takes_eight_looks_and_those_of_its_selector():
-    assert PodAffinity().count_looks(EVERY_KIND) == 5 * 8 + 5
+    assert PodAffinity().count_checks(EVERY_KIND) == 5 * 8 + 5
     assert PodAffinity().count_pairing(EVERY_KIND) == 5
-    assert PodAffinity().count_looks(TaskClass()) == 0
+    assert PodAffinity().count_checks(TaskClass()) == 0
     assert count_pairing(EVERY_KIND) == 5
     assert count_pairing(TaskClass(spread=spread("a"))) == 0
 
@@ -202,11 +202,11 @@ def test_required_spread_is_widened_by_one_then_dropped():
 
 def test_spread_takes_24_looks_and_awaits_whom_required_rules_count():
     content = TaskClass(spread=(*spread("a"), *spread("b", required=False)))
-    assert TopologySpread().count_looks(content) == 2 * 24 + 2
-    assert list(TopologySpread().awaits(content)) == [app("a")]
-    assert list(TopologySpread().keeps_off(content)) == []
-    assert count_looks_at_others(replace(content, affinity=near("a"))) == 50 + 9
-    assert count_looks_at_others(TaskClass()) == 0
+    assert TopologySpread().count_checks(content) == 2 * 24 + 2
+    assert list(TopologySpread().select_awaited_tasks(content)) == [app("a")]
+    assert list(TopologySpread().select_excluded_tasks(content)) == []
+    assert count_checks_of_pod_rules(replace(content, affinity=near("a"))) == 50 + 9
+    assert count_checks_of_pod_rules(TaskClass()) == 0
 
 
 # --- disks -----------------------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def test_tasks_of_one_class_that_write_a_disk_keep_off_each_other():
 def test_a_disk_is_no_cure_and_takes_a_look():
     content = TaskClass(disks=(READS, WRITES))
     assert cures(SharedDisks(), content) == []
-    assert SharedDisks().count_looks(content) == 2
+    assert SharedDisks().count_checks(content) == 2
 
 
 # --- all of them -----------------------------------------------------------------------------------------------------

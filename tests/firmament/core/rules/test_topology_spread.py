@@ -90,4 +90,4 @@ def test_each_rule_is_24_looks_and_those_of_its_selector():
     labels = (Requirement("app", "In", ("a", "b")), Requirement("tier", "Exists", ()))
     selectors = [TaskSelector(labels=labels), TaskSelector()]
     content = TaskClass(spread=tuple(SpreadRule("zone", each, 1, required=True) for each in selectors))
-    assert TopologySpread().count_looks(content) == 2 * 24 + 2
+    assert TopologySpread().count_checks(content) == 2 * 24 + 2

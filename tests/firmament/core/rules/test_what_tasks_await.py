@@ -9,7 +9,13 @@ import pytest
 from firmament.core.events import ClassDefined, Event
 from firmament.core.intake.events import apply_events
 from firmament.core.model import HostPort, TaskClass
-from firmament.core.rules.what_tasks_await import any_waits, list_awaited, list_kept_off, list_pools, selects
+from firmament.core.rules.what_tasks_await import (
+    any_waits,
+    list_awaited,
+    list_excluded_selectors,
+    list_pools,
+    selects,
+)
 from firmament.core.state.cluster import Cluster
 from tests.firmament.core.rules.quotas.quota_scene import quota
 from tests.support.core import task_class
@@ -58,8 +64,8 @@ def test_selectors_are_those_of_required_rules_in_the_tasks_own_namespace():
     )
     own = {name: replace(app(name), namespaces=("n",)) for name in "abe"}
     assert list_awaited(content) == [own["a"], own["b"], own["e"]]
-    assert list_kept_off(content) == [own["b"]]
-    assert list_awaited(TaskClass()) == list_kept_off(TaskClass()) == []
+    assert list_excluded_selectors(content) == [own["b"]]
+    assert list_awaited(TaskClass()) == list_excluded_selectors(TaskClass()) == []
 
 
 def test_a_class_selects_another_by_any_of_its_terms():

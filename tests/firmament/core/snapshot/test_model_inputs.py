@@ -121,7 +121,7 @@ def test_a_task_that_waits_for_victims_counts_as_coming_later():
     assert (found.displacing.tolist(), found.after.tolist()) == ([True, False], [True, False])
     transitions.find_bound(made, int(where[0]), 1.0)
     made.tasks.displacing[where[0]] = True
-    made.tasks.came[where[0]] = 1
+    made.tasks.arrival_number[where[0]] = 1
     found = list_arrivals(made, ("R",))
     assert found is not None
     assert found.after.tolist() == [False, False]

@@ -17,7 +17,7 @@ UNUSED, PENDING, ASSUMED, BOUND = TaskPhase.UNUSED, TaskPhase.PENDING, TaskPhase
 
 WORN: dict[str, Any] = {
     "unschedulable": True, "refused": True, "passed_over": 3, "failures": 2, "not_before": 4.0, "owed": True,
-    "leaving": True, "displacing": True, "assigned": 1.0, "dated": True, "came": 7,
+    "leaving": True, "displacing": True, "assigned": 1.0, "dated": True, "arrival_number": 7,
 }  # fmt: skip
 """What a task may carry that has been through a lot; ``FRESH`` is one that has not."""
 FRESH: dict[str, Any] = {name: type(value)() for name, value in WORN.items()}
@@ -30,7 +30,7 @@ def happen(name: str, state: TaskPhase, carried: dict[str, Any]) -> dict[str, An
     for column, value in carried.items():
         getattr(tasks, column)[TASK] = value
     tasks.message[TASK] = "why" if carried is WORN else ""
-    cluster.last_came = 7
+    cluster.last_arrival_number = 7
     cluster.dirty.clear()
     cluster.undated.clear()
     before = look(cluster)
@@ -54,7 +54,7 @@ def look(cluster: Cluster) -> dict[str, Any]:
         "touched": sorted(cluster.dirty.touched),
         "promised": dict(cluster.promises.machine_of),
         "version": cluster.version,
-        "last_came": cluster.last_came,
+        "last_arrival_number": cluster.last_arrival_number,
         "undated": [each.tolist() for each in cluster.undated],
         "other": [getattr(tasks, name)[1].item() for name in sorted(WORN)],
         "members": sorted(cluster.jobs.members("j")),
@@ -62,7 +62,7 @@ def look(cluster: Cluster) -> dict[str, Any]:
 
 
 LEFT: dict[str, Any] = {"machine": -1, "used": [0, 0], "marked": ["m"], "touched": [0]}
-CAME: dict[str, Any] = {"came": 8, "machine": 1, "used": [0, 100], "last_came": 8}
+CAME: dict[str, Any] = {"arrival_number": 8, "machine": 1, "used": [0, 100], "last_arrival_number": 8}
 
 # fmt: off
 TABLE: list[tuple[str, TaskPhase, dict[str, Any], dict[str, Any]]] = [
@@ -71,9 +71,11 @@ TABLE: list[tuple[str, TaskPhase, dict[str, Any], dict[str, Any]]] = [
      {**CAME, "state": ASSUMED, "undated": [[0]]}),
     ("wait_for_room", ASSUMED, {}, {"displacing": True}),
     ("owe", ASSUMED, {}, {"owed": True}),
-    ("confirm", ASSUMED, {"assigned": 10.0, "came": 8, "failures": 0, "owed": False, "state": BOUND, "last_came": 8},
+    ("confirm", ASSUMED, {"assigned": 10.0, "arrival_number": 8, "failures": 0, "owed": False, "state": BOUND,
+                         "last_arrival_number": 8},
      {"state": BOUND}),
-    ("find_bound", ASSUMED, {"assigned": 10.0, "came": 8, "owed": False, "state": BOUND, "last_came": 8},
+    ("find_bound", ASSUMED, {"assigned": 10.0, "arrival_number": 8, "owed": False, "state": BOUND,
+                            "last_arrival_number": 8},
      {"state": BOUND}),
     ("find_bound", BOUND, {"owed": False}, {}),
     ("arrive_bound", PENDING, {**CAME, "assigned": 10.0, "dated": False, "displacing": False, "leaving": False,
@@ -109,7 +111,7 @@ TABLE: list[tuple[str, TaskPhase, dict[str, Any], dict[str, Any]]] = [
     ("lift", ASSUMED, {"displacing": False, "machine": -1, "state": PENDING}, {"machine": -1, "state": PENDING}),
     ("put_back", PENDING, {"assigned": 10.0, "displacing": False, "machine": 0, "state": ASSUMED,
       "unschedulable": False},
-     {"assigned": 10.0, "came": 7, "machine": 0, "state": ASSUMED}),
+     {"assigned": 10.0, "arrival_number": 7, "machine": 0, "state": ASSUMED}),
     ("lift_running", BOUND, {"machine": -1, "state": PENDING, "used": [0, 0]},
      {"machine": -1, "state": PENDING, "used": [0, 0]}),
     ("set_back", PENDING, {"machine": 1, "state": BOUND, "used": [0, 100]},
@@ -185,7 +187,7 @@ def test_room_is_promised_only_where_that_is_said():
 def test_who_moved_leaves_room_and_a_mark():
     cluster = cluster_with(ASSUMED)
     lifted = transitions.lift(cluster, TASK)
-    assert (lifted.task, lifted.machine, lifted.came) == (TASK, 0, cluster.last_came)
+    assert (lifted.task, lifted.machine, lifted.arrival_number) == (TASK, 0, cluster.last_arrival_number)
     transitions.assume(cluster, np.array([TASK]), np.array([1]))
     cluster.dirty.clear()
     transitions.leave_former(cluster, lifted)

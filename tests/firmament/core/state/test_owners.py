@@ -49,7 +49,7 @@ def _assigns(node: ast.expr) -> bool:
 
 
 def _calls_writer(node: ast.expr) -> bool:
-    """Whether this calls something that changes a column: ``tasks.came.fill(0)``, ``np.add.at(tasks.came, ...)``."""
+    """Whether this calls something that changes a column: ``tasks.job.fill(0)``, ``np.add.at(tasks.job, ...)``."""
     if not (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in WRITERS
     ):
@@ -120,7 +120,7 @@ def test_all_columns_are_known():
         "with here as tasks.name[task]: pass",
         "cluster.tasks.state = other",
         "del tasks.uid[task]",
-        "tasks.came.fill(0)",
+        "tasks.arrival_number.fill(0)",
         "tasks.uid.append('a')",
         "np.add.at(cluster.tasks.failures, rows, 1)",
     ],

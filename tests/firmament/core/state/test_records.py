@@ -62,7 +62,7 @@ def test_records_by_kind_and_name():
     assert ("read", "b") not in records
     assert ("nothing", "a") not in records
     assert records.payloads == {"read": {"a": b"{}"}, "other": {"a": b"{"}}
-    assert records.came == {"read": {"a": 7}, "other": {"a": 8}}
+    assert records.arrival_numbers == {"read": {"a": 7}, "other": {"a": 8}}
     records.keep("read", "a", b"{", 9)
     records.keep("other", "b", b"x" * 11, 10)
     assert records.payloads["read"]["a"] == b""
@@ -78,7 +78,7 @@ def test_records_by_kind_and_name():
     records.drop("read", "a")
     records.drop("nothing", "a")
     assert (records.changes["read"], records.removals["read"]) == (4, 1)
-    assert records.came["read"] == {}
+    assert records.arrival_numbers["read"] == {}
     assert len(records) == 2
     assert records.changes["nothing"] == 0
 
@@ -148,10 +148,13 @@ def test_which_records_open_which_machines():
 
 def test_records_are_numbered_in_the_order_in_which_they_come():
     cluster = cluster_of()
-    assert cluster.last_came == 0
+    assert cluster.last_arrival_number == 0
     cluster.keep_record("A", "x", b"{}")
     cluster.keep_record("B", "x", b"{}")
-    assert (cluster.last_came, cluster.records.came) == (2, {"A": {"x": 1}, "B": {"x": 2}})
+    assert (cluster.last_arrival_number, cluster.records.arrival_numbers) == (
+        2,
+        {"A": {"x": 1}, "B": {"x": 2}},
+    )
 
 
 def test_only_records_that_somebody_reads_have_faults():

@@ -65,7 +65,7 @@ def test_times_that_an_event_does_not_state_stay():
 def test_arrivals_are_numbered_in_order():
     cluster = cluster_of(TasksBound("m", 1, ("t", "u")))
     rows = [cluster.tasks.row_of[uid] for uid in ("u", "t")]
-    before = cluster.last_came
+    before = cluster.last_arrival_number
     cluster.number_arrivals(ints(*rows))
-    assert cluster.tasks.came[rows].tolist() == [before + 1, before + 2]
-    assert cluster.last_came == before + 2
+    assert cluster.tasks.arrival_number[rows].tolist() == [before + 1, before + 2]
+    assert cluster.last_arrival_number == before + 2

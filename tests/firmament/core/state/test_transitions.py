@@ -75,7 +75,7 @@ HAPPENINGS: dict[str, Callable[[Cluster], object]] = {
     "forget": lambda cluster: transitions.forget(cluster, TASK),
     "lift": lambda cluster: transitions.lift(cluster, TASK),
     "put_back": lambda cluster: transitions.put_back(
-        cluster, transitions.Lifted(TASK, 0, cluster.last_came, displacing=False, assigned=NOW)
+        cluster, transitions.Lifted(TASK, 0, cluster.last_arrival_number, displacing=False, assigned=NOW)
     ),
     "lift_running": lambda cluster: transitions.lift_running(cluster, rows(TASK)),
     "set_back": lambda cluster: transitions.set_back(cluster, rows(TASK), rows(1)),
@@ -180,18 +180,18 @@ def test_who_waited_for_victims_got_its_machine_when_it_is_seen_there():
     cluster = cluster_with(TaskPhase.ASSUMED)
     transitions.wait_for_room(cluster, rows(TASK), ordered=np.array([True]))
     cluster.tasks.dated[TASK] = False
-    arrived = cluster.tasks.came[TASK]
+    arrived = cluster.tasks.arrival_number[TASK]
     transitions.find_bound(cluster, TASK, NOW + 5)
     assert (cluster.tasks.assigned[TASK], cluster.tasks.dated[TASK]) == (NOW + 5, True)
-    assert cluster.tasks.came[TASK] > arrived
+    assert cluster.tasks.arrival_number[TASK] > arrived
 
 
 def test_who_waited_for_nobody_got_its_machine_when_it_was_given():
     cluster = cluster_with(TaskPhase.ASSUMED)
-    arrived = cluster.tasks.came[TASK]
+    arrived = cluster.tasks.arrival_number[TASK]
     transitions.find_bound(cluster, TASK, NOW + 5)
     assert (cluster.tasks.assigned[TASK], cluster.tasks.dated[TASK]) == (NOW, True)
-    assert cluster.tasks.came[TASK] == arrived
+    assert cluster.tasks.arrival_number[TASK] == arrived
 
 
 # --- the books ------------------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def _write(column: str, value: object) -> Callable[[Cluster], None]:
         (TaskPhase.ASSUMED, _write("machine", 2), "task t, ASSUMED, is on a machine that is not there"),
         (TaskPhase.ASSUMED, _write("unschedulable", value=True), "task t, ASSUMED, is unschedulable"),
         (TaskPhase.ASSUMED, _write("message", "wait"), "task t, ASSUMED, is told why it waits"),
-        (TaskPhase.BOUND, _write("came", 9), "a task came to its machine later than the last"),
+        (TaskPhase.BOUND, _write("arrival_number", 9), "a task came to its machine later than the last"),
         (TaskPhase.BOUND, _write("owed", value=True), "task t, BOUND, is owed room"),
     ],
 )

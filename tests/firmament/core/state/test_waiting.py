@@ -87,7 +87,7 @@ def test_rounds_that_pass_over_tasks_are_counted():
 
 def test_messages_and_rounds_that_left_tasks_out():
     made = cluster(THREE)
-    waiting.tell(made, [0, 2], "wait")
+    waiting.set_message(made, [0, 2], "wait")
     assert made.tasks.message == ["wait", "", "wait"]
     waiting.note_put_off(made, ints(1, 2), 4)
     assert made.tasks.put_off[:3].tolist() == [0, 4, 4]

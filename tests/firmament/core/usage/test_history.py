@@ -75,12 +75,12 @@ def test_rows_move_and_are_forgotten_and_columns_grow():
     found = history.window("avg", 0, rows)[:, CPU]
     assert found[:2].tolist() == [2, 1]
     assert np.isnan(found[2])
-    resources.offer(["example.com/more"])
+    resources.add_machine(["example.com/more"])
     extra = len(resources) - 1
     history.add(1, 100.0, np.array([0.0, 3.0, 0.0, 0.0, 7.0]))
     assert history.window("p99", 0, rows)[1, [CPU, extra]].tolist() == [3.0, 7.0]
     assert history.window("avg", 0, rows)[0, extra] == 0.0
-    resources.withdraw(["example.com/more"])
+    resources.remove_machine(["example.com/more"])
     history.keep_columns(resources.compact())
     assert history.window("p99", 0, rows)[1].tolist() == [0.0, 3.0, 0.0, 0.0]
 
