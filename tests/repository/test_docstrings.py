@@ -28,23 +28,22 @@ VERBS: Final = """
     Accept Add Admit Adopt Advance Advertise Allow Annotate Announce Answer Append Apply Ask Assess Assign Attach
     Audit Await Be Begin Bind Book Bridge Bring Build Call Cancel Carry Change Charge Check Choose Classify Clear
     Close Collect Combine Come Commit Compare Compile Compute Confirm Connect Consider Construct Consume Continue
-    Convert Copy Cordon Count Create Cut Decide Decode Delete Derive Describe Determine Discard Distribute Divide Do
-    Double Draw Drive Drop Empty Encode End Enlarge Ensure Enter Estimate Evict Examine Exchange Exclude Expand
-    Explain Extend Fail Fetch Fill Find Fix Follow Forget Format Free Freeze Gather Generate Give Go Group Grow Hand
-    Handle Have Hold Ignore Import Improve Include Initialize Insert Install Intern Invalidate Invert Join Judge
+    Convert Copy Cordon Correct Count Create Cut Decide Decode Delete Derive Describe Determine Discard Distribute
+    Divide Do Double Draw Drive Drop Empty Encode End Enlarge Ensure Enter Estimate Evict Examine Exchange Exclude
+    Expand Explain Extend Fail Fetch Fill Find Fix Follow Forget Format Free Freeze Gather Generate Give Go Group Grow
+    Hand Handle Have Hold Ignore Import Improve Include Initialize Insert Install Intern Invalidate Invert Join Judge
     Keep Kill Launch Lay Lead Learn Leave Let Level Lift Limit List Listen Load Locate Lock Log Look Lower Make Map
     Mark Match Measure Merge Move Multiply Name Narrow Note Number Offer Open Order Pack Pair Parse Pass Pay Perform
-    Permit Persist Pick Place Plan Poll Post Postpone Prefer Prepare Prevent Price Print Probe Process Project
-    Propose Prove Provide Prune Publish Pull Push Put Queue Raise Rank Reach Read Rebuild Recall Receive Recheck
-    Reconcile Record Recover Redo Reduce Refresh Refuse Register Reject Relax Release Relieve Relocate Remember
-    Remove Render Renew Renumber Reopen Repair Repeat Replace Replay Report Reprieve Request Requeue Require Rescale
-    Reserve Reset Resolve Restore Restrict Retain Retry Return Reuse Revert Round Run Sample Save Say Scale Scan
-    Schedule Score Scrape Search See Select Send Serve Set Settle Shift Show Shrink Shut Simulate Skip Sleep Solve
-    Sort Split Spread Stand Start State Step Stop Store Stream Strip Submit Subtract Sum Summarize Supply Support
-    Suspend Swap Sweep Switch Sync Take Tally Tell Terminate Test Tie Trace Translate Treat Trim Try Turn Unbind
-    Uncordon Undo Unite Unlock Unpack Update Use Validate Verify Visit Wait Walk Warn Watch Weigh Withdraw Work Wrap
-    Write Yield
-"""
+    Permit Persist Pick Place Plan Poll Post Postpone Prefer Prepare Prevent Price Print Probe Process Project Propose
+    Prove Provide Prune Publish Pull Push Put Queue Raise Rank Reach Read Rebuild Recall Receive Recheck Reconcile
+    Record Recover Redo Reduce Refresh Refuse Register Reject Relax Release Relieve Relocate Remember Remove Render
+    Renew Renumber Reopen Repair Repeat Replace Replay Report Reprieve Request Requeue Require Rescale Reserve Reset
+    Resolve Restore Restrict Retain Retry Return Reuse Revert Round Run Sample Save Say Scale Scan Schedule Score
+    Scrape Search See Select Send Serve Set Settle Shift Show Shrink Shut Simulate Skip Sleep Solve Sort Split Spread
+    Stand Start State Step Stop Store Stream Strip Submit Subtract Sum Summarize Supply Support Suspend Swap Sweep
+    Switch Sync Take Tally Tell Terminate Test Tie Trace Translate Treat Trim Try Turn Unbind Uncordon Undo Unite
+    Unlock Unpack Update Use Validate Verify Visit Wait Walk Warn Watch Weigh Withdraw Work Wrap Write Yield
+    """
 """Verbs that first lines of docstrings begin with. Add one that is missing."""
 
 
