@@ -40,10 +40,11 @@ MODULES: Final = (
     "poseidon.commands.ui",
     "poseidon.bridge.runner",
     "poseidon.testbed.process",
-    # These are imported when the programs are told to use them.
+    # These are imported when the programs are told to use them, or by the process that solves.
     "kubernetes.config",
     "numpy.ma",
     "numpy.random",
+    "ortools.graph.python.min_cost_flow",
     "uvloop",
 )
 """What is imported once. None of them starts a thread, or opens anything, by being imported."""

@@ -39,3 +39,8 @@ def _of_a_former_loop(record: logging.LogRecord) -> bool:
 async def running() -> AsyncIterator[Running]:
     async with running_server() as server:
         yield server
+
+
+@pytest.fixture(autouse=True)
+def _quick_solvers(forked_programs: None) -> None:
+    """Fork the solver processes of servers in a test's own process; ``tests/firmament/solvers`` starts real ones."""

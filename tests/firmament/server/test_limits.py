@@ -95,7 +95,7 @@ async def test_a_cluster_grows_to_the_limit_and_no_further(limit, most, events):
         other = await running.driving(*world, cluster="other")
         driver = await running.driving(*world)
         await driver.events(*world)  # nothing new
-        await driver.until(lambda: driver.acked == driver.sequence)
+        await driver.until(lambda: driver.acked == driver.sequence and driver.placed.keys() == {"a", "b"})
         before = await running.state(with_tasks=True)
         await driver.events(*events)
         ended = await driver.end()
