@@ -11,11 +11,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from firmament.core.round_flow.assembly import first_tasks, snapshot_flow
 from firmament.saved_rounds.saving import RoundRecord
 from firmament.server.access.fencing import GRACE_SECONDS, Fencing
+from firmament.server.driver import (
+    Driver,
+    NoStateError,
+    OrderError,
+    StaleDriverError,
+    StateLostError,
+    SupersededError,
+)
 from firmament.server.rounds.failing_classes import FailingRounds
 from firmament.server.rounds.round_history import RoundHistory
 from firmament.server.steps import RoundBeginning, StreamSteps
@@ -26,42 +34,9 @@ if TYPE_CHECKING:
     from firmament.core.round_flow.assembly import RoundFlow, RoundSummary
     from firmament.core.rounds import OpenRound
     from firmament.core.scheduler import Scheduler
-    from firmament.wire.rounds import EncodedRound
 
 
 T = TypeVar("T")
-
-
-class StaleDriverError(Exception):
-    """A driver has an older fencing number than the current driver, and must not act while that driver is connected."""
-
-
-class SupersededError(Exception):
-    """A driver lost the cluster because another driver has taken it over."""
-
-
-class OrderError(Exception):
-    """A message is not allowed at this point of the stream; the text says which and why."""
-
-
-class StateLostError(Exception):
-    """A round failed while it took effect, so the state is no longer reliable, and a new snapshot is needed."""
-
-
-class NoStateError(Exception):
-    """The cluster has no state yet, or its new snapshot is not complete."""
-
-
-class Driver(Protocol):
-    """The methods that a cluster calls on its driver: the session that sends its events, mostly a bridge's."""
-
-    def supersede(self, by_fencing: int) -> None:
-        """End the session, because another driver has taken over."""
-        ...
-
-    def deliver(self, result: EncodedRound) -> None:
-        """Send the result of a round for which another client asked."""
-        ...
 
 
 Recorder = Callable[[RoundRecord], None]

@@ -14,7 +14,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from firmament.core.questions import UnknownTaskError
 from firmament.server.access.credentials import Clients
-from firmament.server.cluster import NoStateError, ServedCluster
+from firmament.server.cluster import ServedCluster
 from firmament.server.cluster_registry import (
     ClusterInUseError,
     ClusterRegistry,
@@ -22,6 +22,7 @@ from firmament.server.cluster_registry import (
     UnknownClusterError,
 )
 from firmament.server.cures import BusySearchError, CureSearches
+from firmament.server.driver import NoStateError
 from firmament.server.process_copy import CopyError
 from firmament.server.protocol_version import ProtocolError, check_hello
 from firmament.server.question_pool import QuestionPool, TooManyQuestionsError

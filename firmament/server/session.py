@@ -15,7 +15,8 @@ import firmament
 from firmament.configuration.sections import LimitSection
 from firmament.core.events import InvalidEventError
 from firmament.core.intake.events import TooLargeClusterError
-from firmament.server.cluster import OrderError, ServedCluster, StaleDriverError, SupersededError
+from firmament.server.cluster import ServedCluster
+from firmament.server.driver import OrderError, StaleDriverError, SupersededError
 from firmament.server.driving.loop import DriverLoop, RoundRunner
 from firmament.server.outbox import DriverOutbox, Ending
 from firmament.server.protocol_version import VERSION_MAJOR, VERSION_MINOR, ProtocolError

@@ -3,94 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from sys import intern
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 from poseidon.devices.needs import DeviceNeeds, add_claims
 from poseidon.kube.api.pods import Pod
 from poseidon.kube.parsing.defects import Defect
-from poseidon.pod_rules.pod_affinity import ANYWHERE, Colocation
+from poseidon.pod_rules.pod_affinity import Colocation
 from poseidon.pod_rules.redundant_pod_affinity import drop_kept_terms
 from poseidon.pod_rules.tolerations_from_flavors import GivenTolerations
+from poseidon.pods.class_keys import NO_ADDITIONS, Additions, ClassKey, Scene, Traits
 from poseidon.pods.daemon_sets import nobodys
-from poseidon.pods.templates import Plain, Template, TemplateTable
-from poseidon.pods.tree_place import NO_TREE, TreePlace
-from poseidon.pods.visibility import SelectorIndex, Shown, Visibility, VisibleLabels, choose_shown
+from poseidon.pods.templates import Template, TemplateTable
+from poseidon.pods.tree_place import TreePlace
+from poseidon.pods.visibility import SelectorIndex, Visibility, choose_shown
 from poseidon.volumes.requirements import NO_NEEDS, VolumeNeeds, add_needs
 from protos.firmament.v1 import scheduler_pb2 as pb
 
 LEAST_SURPLUS = 256
 """Number of new classes after which unused classes are searched for."""
-
-
-@dataclass(slots=True, weakref_slot=True, eq=False)
-class Scene:
-    """A namespace and names of labels.
-
-    Selectors read the same labels of all pods with this namespace and these names.
-    """
-
-    namespace: str
-    labels: tuple[str, ...]
-    visible_labels: VisibleLabels
-
-
-class Additions(NamedTuple):
-    """Properties of a pod that other objects determine: its claims, group, tree, kept node and queue."""
-
-    needs: VolumeNeeds = NO_NEEDS
-    """Requirements of the pod's volumes."""
-    devices: DeviceNeeds = ()
-    """The pod's claims of devices."""
-    colocation: Colocation = ANYWHERE
-    """The node labels whose values all pods of the pod's group must share."""
-    node: str = ""
-    """The only node that the pod may go to, "" for any."""
-    queue: str = ""
-    """Name of the quota that the pod uses, "" for none."""
-    tolerations: GivenTolerations = ()
-    """The tolerations that the flavors of its queue give the pod."""
-    tree: TreePlace = NO_TREE
-    """The pod's place in a tree of groups."""
-
-
-_NO_ADDITIONS = Additions()
-
-
-@dataclass(slots=True, weakref_slot=True, eq=False)
-class Traits:
-    """All properties that may distinguish a pod from others; equal pods share one object."""
-
-    template: Template
-    """The template that the pod's spec determines."""
-    scene: Scene
-    """The pod's namespace and the names of its labels."""
-    values: tuple[str, ...]
-    """Values of the scene's labels."""
-    ending: bool
-    """Whether the pod is being deleted."""
-    additions: Additions
-    """The properties that other objects determine."""
-    task_class: int = 0
-    """Number of its class, which distinguishes only what a cost model or selector reads.
-
-    The number changes when selectors read further labels.
-    """
-
-
-class ClassKey(NamedTuple):
-    """The properties that distinguish classes: pods with equal keys are of one class."""
-
-    plain: Plain
-    """The part of the class that the spec alone determines."""
-    images: tuple[str, ...]
-    """Images of the containers, if they can affect scores."""
-    shown: Shown
-    """The namespace and labels that cost models or selectors read."""
-    additions: Additions
-    """The properties that other objects determine."""
 
 
 class ClassNumbers:
@@ -207,7 +139,7 @@ class ClassTable:
         names = tuple(sorted(labels))
         scene = self._scene(metadata.namespace or "default", names)
         values = tuple([labels[name] for name in names])
-        additions = _NO_ADDITIONS if needs == NO_NEEDS else Additions(needs)
+        additions = NO_ADDITIONS if needs == NO_NEEDS else Additions(needs)
         return self._intern(template, scene, values, metadata.deletion_timestamp is not None, additions)
 
     def watch(self, selector: pb.TaskSelector) -> None:

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from poseidon.kube.api.metadata import ObjectMeta, seconds
 from poseidon.kube.api.pods import Container, Pod, PodSpec, PodStatus
-from poseidon.pods.classes import ClassTable, Traits
+from poseidon.pods.class_keys import Traits
+from poseidon.pods.classes import ClassTable
 from poseidon.pods.priority_classes import PriorityResolver, UnknownPriorityClassError
 from poseidon.pods.resizes import as_counted
 from poseidon.pods.scheduling_gates import is_gated

@@ -19,7 +19,8 @@ from firmament.core.constraints.quota_terms import QuotaTerms
 from firmament.core.constraints.ruleset import ClassRules
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.model import TaskClass
-from firmament.core.placement.placing import GangTrial, weigh_rules
+from firmament.core.placement.gang_trial import GangTrial, weigh_rules
+from firmament.core.placement.placing import WAYS_OF_PLACING
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.rules.registry import constraint_behind, name_constraints_of_gang
 
@@ -124,7 +125,7 @@ class GangConstraints:
         """Return whether the whole gang finds places in a changed problem, besides the tasks that the round placed."""
         state = Board(problem)
         state.book(self.placed)
-        found = GangTrial(state, _TUNING).place_gangs(np.array([gang], dtype=np.int64))
+        found = GangTrial(state, _TUNING, WAYS_OF_PLACING).place_gangs(np.array([gang], dtype=np.int64))
         return bool(len(found.count))
 
 

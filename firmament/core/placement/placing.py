@@ -4,14 +4,14 @@ A *gang* needs a certain number of its tasks placed in one round; if they cannot
 tasks are first placed together; if all fit, that is the result. If some gang is incomplete, gangs are tried one after
 another on a copy of the board, by priority, then by age. A gang that fits as a whole keeps its places; any other gang
 gives them back before the next is tried. The tasks without a gang follow within each priority. This series of tries,
-the *trial*, decides which gangs are placed. All tasks are then solved jointly once more with only the gangs that the
-trial placed. If the joint solve places each of these gangs and no fewer tasks, it is the result, as it is cheaper;
-otherwise the trial is. Last, gangs without places are tried once more in the remaining capacity.
+the *trial* (`gang_trial.py`), decides which gangs are placed. All tasks are then solved jointly once more with only the
+gangs that the trial placed. If the joint solve places each of these gangs and no fewer tasks, it is the result, as it
+is cheaper; otherwise the trial is. Last, gangs without places are tried once more in the remaining capacity.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -22,15 +22,13 @@ from firmament.core.board.board import Board, is_displaced
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.reduction import merge_classes
 from firmament.core.flow.residual import Residual
-from firmament.core.placement.gang_search import GangSearch
+from firmament.core.placement.gang_trial import GangTrial, WaysOfPlacing
 from firmament.core.placement.outcome import Means, Placed, StageFigures
 from firmament.core.placement.pairs.waves import place_pairs, place_rest_of_pairs
 from firmament.core.placement.passes import place_all, place_greedily, place_leftovers
-from firmament.core.placement.pod_sets import find_divided, number_pod_sets, pin_pod_sets, place_pod_set
-from firmament.core.placement.quota_parts import list_by_quota
+from firmament.core.placement.pod_sets import find_divided, pin_pod_sets
 from firmament.core.placement.strict_queues import StrictQueues
 from firmament.core.placement.tree_groups.groups import place_with_groups
-from firmament.core.placement.tuning import PlacementTuning
 from firmament.core.placement.waves import place_in_waves
 from firmament.core.search.relocation import relocate_tasks
 
@@ -66,7 +64,7 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     refused = _incomplete(problem, placed.assignments) | find_divided(problem, placed.assignments)
     if not refused.any():
         return placed
-    trial_of = GangTrial(Board(problem), means.tuning)
+    trial_of = GangTrial(Board(problem), means.tuning, WAYS_OF_PLACING)
     tried = trial_of.place(means)
     trial = tried.assignments
     chosen = _gang_counts(problem, trial) > 0
@@ -82,9 +80,8 @@ def place_whole_gangs(problem: PlacementProblem, means: Means) -> Placed:
     watch = means.stopwatch()
     board = Board(problem)
     board.book(best)
-    late = GangTrial(board, trial_of.get_remaining_budget(), trial_of.strict.closed).place_gangs(
-        np.flatnonzero(~chosen)
-    )
+    budget, closed = trial_of.get_remaining_budget(), trial_of.strict.closed
+    late = GangTrial(board, budget, WAYS_OF_PLACING, closed).place_gangs(np.flatnonzero(~chosen))
     figures = placed.figures + tried.figures + again.figures  # bounds hold only if the same gangs take part
     return replace(again, figures=figures).replace_assignments(
         Assignments.join([best, late]), watch.seconds()
@@ -123,206 +120,6 @@ def _value(problem: PlacementProblem, placed: Assignments) -> tuple[int, ...]:
     """Return the number of tasks placed per priority, the highest first."""
     counts = np.bincount(problem.priority, weights=placed.count_per_class(problem.classes))
     return tuple(counts[::-1].astype(np.int64).tolist())
-
-
-# --- Gangs one by one: finds which gangs fit as a whole into the capacity that earlier gangs have left.
-
-
-class GangTrial:
-    """Places gangs one by one, starting from ``board``, to find which of them fit as a whole."""
-
-    def __init__(
-        self, board: Board, tuning: PlacementTuning, closed: frozenset[int] | set[int] = frozenset()
-    ) -> None:
-        """``closed``: strict queues (quota nodes) whose first task or gang has found no place."""
-        self._tuning = tuning
-        self._problem = board.residual.problem
-        self.strict = StrictQueues(self._problem, closed)
-        #: bool[C], classes without a gang that were not tried because their strict queue is closed.
-        self.withheld: Bool = np.zeros(self._problem.classes, dtype=np.bool_)
-        self._board = board
-        self._waiting = board.residual.remaining
-        self._searches = 0
-        self._search_cells = self._tuning.gang_search_cells
-        self._refused: set[tuple[object, ...]] = set()
-        self._pod_sets = number_pod_sets(self._problem)
-        #: The classes of each gang.
-        self._members = self._problem.split_by_gang()
-
-    def place(self, means: Means) -> Placed:
-        """Place all tasks by priority, gangs first; return them in order of admission.
-
-        Errors of the solver are raised.
-        """
-        problem = self._problem
-        rank_of = np.full(len(problem.gang_need), -1, dtype=np.int64)
-        members = problem.gang >= 0
-        np.maximum.at(rank_of, problem.gang[members], problem.priority[members])
-        parts = []
-        for rank in np.unique(problem.priority)[::-1].tolist():
-            self.withheld |= (problem.gang < 0) & (problem.priority == rank) & self.strict.find_closed()
-            parts.append(Placed(self.place_gangs(np.flatnonzero(rank_of == rank))))
-            parts.append(self._place_others(rank, means))
-        if self._board.ruled:
-            self._limit_waiting((problem.gang < 0) & (self._waiting.sum(axis=1) > 0) & ~self.withheld)
-            parts.append(Placed(place_rest(self._board)))
-        return Placed.join(parts)
-
-    def get_remaining_budget(self) -> PlacementTuning:
-        """Return the tuning for another trial in the same round, with the search budget that this trial has left."""
-        return replace(self._tuning, gang_search_cells=self._search_cells)
-
-    def place_gangs(self, numbers: Int64) -> Assignments:
-        """Place the gangs among ``numbers`` that fit as a whole, one after another."""
-        parts = []
-        if (quotas := self._board.residual.quotas) is not None:
-            quotas.restrict_draws({})  # quota flavors chosen for single tasks do not bind gangs
-        for gang in self._list_in_turn(numbers[self._find_waiting()[numbers]]):
-            members = self._members[gang]
-            members = members[self._waiting[members].sum(axis=1) > 0]
-            if self.strict.closed and self.strict.find_closed()[members].any():
-                continue
-            # Free capacity only shrinks while gangs are tried, except with rules between tasks.
-            kind = self._kind(gang, members)
-            if not self._board.ruled and kind in self._refused:
-                self.strict.close(members)
-                continue
-            placed = self._try(gang, members)
-            if placed is None:
-                self._refused.add(kind)
-                self.strict.close(members)
-            else:
-                parts.append(placed)
-        return Assignments.join(parts)
-
-    def _find_waiting(self) -> Bool:
-        """Return which gangs have tasks waiting in this problem: bool[G].
-
-        All other gangs have places already, or their tasks wait in another part of the round.
-        """
-        gang, waits = self._problem.gang, self._waiting.any(axis=1)
-        found: Bool = np.zeros(len(self._problem.gang_need) + 1, dtype=np.bool_)
-        found[gang[waits]] = True  # -1, for no gang, is the last index
-        return found[:-1]
-
-    def _list_in_turn(self, numbers: Int64) -> Iterator[int]:
-        """Yield gangs in order; if they draw on quotas, by their queues' use of quota at each gang's turn."""
-        if self._problem.quotas is None:
-            yield from numbers.tolist()
-            return
-        waiting = self._waiting.sum(axis=1)
-        members = {gang: self._members[gang] for gang in numbers.tolist()}
-        yield from list_by_quota(lambda: self._board.residual, members, waiting)
-
-    def _kind(self, gang: int, members: Int64) -> tuple[object, ...]:
-        """Return a key that is equal for gangs that need the same number of equal places."""
-        waiting = self._waiting[members].sum(axis=1).tolist()
-        return (int(self._problem.gang_need[gang]), *self._problem.make_key(members.tolist(), waiting))
-
-    def _try(self, gang: int, members: Int64) -> Assignments | None:
-        """Place a gang if it fits as a whole; otherwise change nothing, and return None."""
-        need = int(self._problem.gang_need[gang])
-        before = self._board
-        order, most = self._by_places(members)
-        if most < need:
-            return None
-        for attempt in (order, order[::-1])[: 2 if len(members) > 1 else 1]:
-            self._board = before.copy()
-            placed = self._one_by_one(attempt)
-            if int(placed.count.sum()) >= need:
-                self._waiting[members] = 0
-                return placed
-        self._board = before
-        if not before.ruled or self._searches >= self._tuning.gang_searches:
-            return None
-        return self._search(members, need)
-
-    def _by_places(self, members: Int64) -> tuple[Int64, int]:
-        """Return a gang's classes, those with the fewest places first, and a bound on how many tasks find places.
-
-        The bound counts for each class the tasks that would find places if no other class came.
-        """
-        residual = self._board.residual
-        every = np.arange(self._problem.machines)
-        places = []
-        for cls in members.tolist():
-            where = self._problem.pins.get(cls, every)
-            shape = int(self._problem.shape[cls])
-            where = where[self._problem.feasible[shape, where]]
-            places.append(int(residual.count_fitting(np.full(len(where), shape), where).clip(0, 10**6).sum()))
-        most = np.minimum(places, self._waiting[members].sum(axis=1))
-        return members[np.argsort(np.array(places, dtype=np.int64), kind="stable")], int(most.sum())
-
-    def _one_by_one(self, order: Int64) -> Assignments:
-        """Place the classes of a gang in this order, as many tasks of each as possible."""
-        parts = []
-        # A pod set is placed at the position of its first class.
-        _, first = np.unique(
-            np.where(self._pod_sets[order] < 0, -1 - order, self._pod_sets[order]), return_index=True
-        )
-        for cls in order[np.sort(first)].tolist():
-            number = int(self._pod_sets[cls])
-            together = order[self._pod_sets[order] == number] if number >= 0 else np.array([cls])
-            self._limit_waiting(np.isin(np.arange(self._problem.classes), together))
-            if number >= 0:
-                self._board, placed = place_pod_set(self._board, together.tolist(), place_rest)
-                parts.append(placed)
-            else:
-                parts.append(place_rest(self._board))
-        if self._board.ruled and len(order) > 1:
-            left = self._waiting.sum(axis=1)
-            for part in parts:
-                np.subtract.at(left, part.cls, part.count)
-            again = np.isin(np.arange(self._problem.classes), order) & (left > 0) & (self._pod_sets < 0)
-            remaining = np.zeros_like(self._waiting)
-            remaining[again, -1] = left[again]
-            self._board.residual.remaining = remaining
-            parts.append(place_rest(self._board))
-        return Assignments.join(parts)
-
-    def _search(self, members: Int64, need: int) -> Assignments | None:
-        """Search for places of a whole gang with rules between its tasks; book and return them, or return None."""
-        self._searches += 1
-        waiting = {int(cls): int(self._waiting[cls].sum()) for cls in members.tolist()}
-        if sum(waiting.values()) > need or sum(waiting.values()) > self._tuning.gang_search_tasks:
-            return None
-        cells = self._problem.machines * weigh_rules(self._board, members)
-        steps = min(self._tuning.gang_search_steps, self._search_cells // cells)
-        search = GangSearch(self._board, steps)
-        placed = search.find(waiting)
-        self._search_cells -= (steps - search.steps) * cells
-        if placed is None or find_divided(self._problem, placed).any():
-            return None
-        self._board.book(placed)
-        self._waiting[members] = 0
-        return placed
-
-    def _place_others(self, rank: int, means: Means) -> Placed:
-        """Place the tasks of one priority that belong to no gang."""
-        chosen = (self._problem.gang < 0) & (self._problem.priority == rank) & ~self.withheld
-        self._limit_waiting(chosen)
-        placed = place_remaining(self._board, means)
-        self._waiting[chosen] = self._board.residual.remaining[chosen]
-        self.strict.close(np.flatnonzero(chosen & self._waiting.any(axis=1)))
-        return placed
-
-    def _limit_waiting(self, chosen: Bool) -> None:
-        """Let only the tasks of the classes ``chosen`` (bool[C]) wait on the board."""
-        self._board.residual.remaining = np.where(chosen[:, None], self._waiting, 0)
-
-
-_CHECKS_AT_ONCE, _CHECKS_PER_CLASS = 32, 12
-"""Checks of rules between tasks that take as long as a search step without them; and such checks per further class."""
-
-
-def weigh_rules(board: Board, members: Int64) -> int:
-    """Return how many times as long a search step takes for a gang's classes as for one class with few rules.
-
-    A step checks the rules of each class, and copies all counters.
-    """
-    checks = sum(board.rules_of(cls).checks for cls in members.tolist())
-    all_checks = _CHECKS_PER_CLASS * (len(members) - 1) + checks + len(board.problem.rules.counters)
-    return 1 + all_checks // _CHECKS_AT_ONCE
 
 
 # --- Priorities: no task stays pending that would fit if less important tasks of the same round gave up their places.
@@ -364,6 +161,10 @@ def place_remaining(board: Board, means: Means) -> Placed:
 def place_rest(board: Board) -> Assignments:
     """Place and book as many of the board's remaining tasks as possible one by one, without a network."""
     return _find_engine(board).place_rest(board)
+
+
+WAYS_OF_PLACING = WaysOfPlacing(place_remaining, place_rest)
+"""How gangs are tried."""
 
 
 def _find_engine(board: Board) -> _Engine:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from firmament.core.back_off import compute_back_off
-from firmament.server.cluster import NoStateError
+from firmament.server.driver import NoStateError
 from firmament.server.driving.batching import BatchingWindow
 from firmament.server.driving.round_log import log_round
 from firmament.server.rounds.round_traces import trace_round
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
     from firmament.core.results import RoundResult
-    from firmament.server.cluster import Driver, ServedCluster
+    from firmament.server.cluster import ServedCluster
+    from firmament.server.driver import Driver
     from firmament.server.metrics import Metrics
     from firmament.server.outbox import DriverOutbox
 

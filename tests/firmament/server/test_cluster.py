@@ -15,10 +15,10 @@ from firmament.core.scheduler import Scheduler
 from firmament.core.scoring.kept_rows import KeptRows
 from firmament.saved_rounds.saving import RoundRecord
 from firmament.server.access.fencing import GRACE_SECONDS, Fencing
-from firmament.server.cluster import (
+from firmament.server.cluster import ServedCluster
+from firmament.server.driver import (
     NoStateError,
     OrderError,
-    ServedCluster,
     StaleDriverError,
     StateLostError,
     SupersededError,

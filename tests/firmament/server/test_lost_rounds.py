@@ -14,8 +14,9 @@ from cost_models.interface import Assessment, BaseModel, MachineColumns, Range, 
 from firmament.core.configuration import CoreConfiguration, RoundOptions, WeightedModel
 from firmament.core.events import Event
 from firmament.core.scheduler import Scheduler
-from firmament.server.cluster import NoStateError, ServedCluster, StateLostError, SupersededError
+from firmament.server.cluster import ServedCluster
 from firmament.server.cluster_registry import ClusterRegistry
+from firmament.server.driver import NoStateError, StateLostError, SupersededError
 from firmament.server.driving.loop import DriverLoop, RoundRunner
 from firmament.server.metrics import Metrics
 from firmament.server.outbox import DriverOutbox

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from poseidon.kube.api.pods import Pod
-from poseidon.pods.classes import LEAST_SURPLUS, ClassKey, ClassNumbers, ClassTable
+from poseidon.pods.class_keys import ClassKey
+from poseidon.pods.classes import LEAST_SURPLUS, ClassNumbers, ClassTable
 from poseidon.pods.visibility import Visibility
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.poseidon.pods.builders import make_pod

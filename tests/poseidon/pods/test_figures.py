@@ -6,7 +6,7 @@ from tests.support.figures import read_figures
 
 FIGURES = {
     "poseidon.pods.classes:LEAST_SURPLUS": 256,
-    "poseidon.pods.classes:Traits.task_class": 0,
+    "poseidon.pods.class_keys:Traits.task_class": 0,
     "poseidon.pods.host_ports_images_disks:_HIGHEST": 65_535,
     "poseidon.pods.host_ports_images_disks:_LONGEST_DISK": 500,
     "poseidon.pods.learnt_run_times:LONGEST_NAME": 253,

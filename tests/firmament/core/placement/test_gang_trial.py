@@ -10,8 +10,9 @@ import numpy as np
 from firmament.core.board.board import Board
 from firmament.core.flow.problem import Assignments, PlacementProblem
 from firmament.core.flow.reduction import merge_classes
+from firmament.core.placement.gang_trial import GangTrial
 from firmament.core.placement.outcome import Means, Placed
-from firmament.core.placement.placing import GangTrial, place_whole_gangs
+from firmament.core.placement.placing import WAYS_OF_PLACING, place_whole_gangs
 from firmament.core.placement.tuning import PlacementTuning
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.support.core import problem
@@ -96,6 +97,6 @@ def test_gangs_of_which_no_task_waits_are_not_tried():
     """As trees of groups that have places already, or gangs of another priority."""
     base = with_gangs(of_one_kind([0, 0, 5], [4]), [0, 1, 2], [0, 3, 5])
     board = Board(base)
-    trial = GangTrial(board, PlacementTuning())
+    trial = GangTrial(board, PlacementTuning(), WAYS_OF_PLACING)
     assert list(trial.place_gangs(np.arange(3)).entries()) == []
     assert trial._board is board, "no copy was made to try one on"

@@ -12,7 +12,8 @@ from firmament.core.flow.problem import Assignments
 from firmament.core.preemption.attempts import AttemptOutcome, preempt
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionDecision, PreemptionTuning
-from firmament.core.preemption.tree_groups.groups import Units, list_units, waiting_together
+from firmament.core.preemption.tree_groups.groups import waiting_together
+from firmament.core.preemption.tree_groups.leaving_units import Units, list_units
 from firmament.core.preemption.tree_groups.slots import MANY, LeafSlots
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.preemption.states import Gang, Victim, Waiting, state
