@@ -254,8 +254,9 @@ def _group_faults(terms: GroupTerms) -> Iterator[str]:
     for parents, (above, here) in zip(tree.parents, pairwise(units), strict=False):
         fits &= parents.shape == (here,)
         if fits and here:  # Units are in the order of their parents, and each parent has at least one unit.
-            steps = np.diff(parents, prepend=-1, append=above)
-            fits &= bool(((steps >= 0) & (steps <= 1)).all())
+            steps = np.diff(parents)
+            ends = parents[[0, -1]].tolist() == [0, above - 1]
+            fits &= ends and bool(((steps >= 0) & (steps <= 1)).all())
     if not fits and (
         tree.levels or terms.groups
     ):  # Rounds whose only tree groups are trees of groups need no tree of machines.

@@ -395,7 +395,15 @@ class TestGroups:
         assert said in self.faults(self.terms(rules=(None, None, None)))
 
     @pytest.mark.parametrize(
-        ("parents", "sound"), [((0, 0, 0), True), ((0, 0), False), ((0, 0, 2), False), ((1, 1, 1), False)]
+        ("parents", "sound"),
+        [
+            ((0, 0, 0), True),
+            ((0, 0), False),
+            ((0, 0, 2), False),
+            ((1, 1, 1), False),
+            ((0, 0, 1), False),
+            ((-1, 0, 0), False),
+        ],
     )
     def test_units_are_below_those_of_the_level_above(self, parents: tuple[int, ...], sound: bool):
         tree = full_tree(("rack", "node"), (1, 3))
