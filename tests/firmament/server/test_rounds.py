@@ -24,7 +24,7 @@ from tests.firmament.server.driving import (
     task_class,
     tasks,
 )
-from tests.firmament.solvers.scripted_solvers import FAIL_WHILE, FAILING, SLOW, SLOW_SECONDS
+from tests.firmament.solvers.scripted_solvers import FAIL_WHILE, FAILING, SLOW, SLOW_SECONDS, SLOW_WHILE
 from tests.support.time_limits import stretch
 
 WORLD = (machine("m1"), machine("m2"), task_class())
@@ -141,13 +141,15 @@ async def test_metrics(running: Running):
     assert running.metric("firmament_solver_restarts_total") == 0
 
 
-async def test_draining_sends_the_round_in_progress(monkeypatch):
-    monkeypatch.setenv(SLOW_SECONDS, "1.0")
+async def test_draining_sends_the_round_in_progress(monkeypatch, tmp_path: Path):
+    solves = tmp_path / "solves"
+    solves.touch()
+    monkeypatch.setenv(SLOW_WHILE, str(solves))
     async with running_server(solver=SLOW) as running:
         health = health_pb2_grpc.HealthStub(running.channel)
         driver = await running.driving(*WORLD, tasks("a"))
         await eventually(lambda: _solving(running))
-        stopping = asyncio.create_task(running.server.stop())
+        stopping = asyncio.create_task(running.server.stop(drain_seconds=stretch(SECONDS)))
 
         async def not_serving() -> bool:
             answer = await health.Check(health_pb2.HealthCheckRequest())
@@ -156,6 +158,7 @@ async def test_draining_sends_the_round_in_progress(monkeypatch):
         await eventually(not_serving)
         late = running.driver()
         assert (await late.end()).code is grpc.StatusCode.UNAVAILABLE
+        solves.unlink()
         ended = await driver.end()
         assert ended.code is grpc.StatusCode.UNAVAILABLE
         assert ended.details == "the server is shutting down"

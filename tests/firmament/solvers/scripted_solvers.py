@@ -17,6 +17,7 @@ SCRIPTED = "tests.firmament.solvers.scripted_solvers:ScriptedSolver"
 SLOW = "tests.firmament.solvers.scripted_solvers:SlowSolver"
 FAILING = "tests.firmament.solvers.scripted_solvers:FailingSolver"
 SLOW_SECONDS = "TEST_SLOW_SECONDS"
+SLOW_WHILE = "TEST_SLOW_WHILE"
 FAIL_WHILE = "TEST_FAIL_WHILE"
 
 
@@ -40,10 +41,15 @@ class ScriptedSolver(OrToolsSolver):
 
 
 class SlowSolver(OrToolsSolver):
-    """Takes the seconds that an environment variable names, holding the interpreter all the while."""
+    """Takes the seconds that an environment variable names, or as long as the file exists that another one names.
+
+    It holds the interpreter all the while.
+    """
 
     def solve(self, problem: FlowProblem, *, time_limit: float | None = None) -> FlowSolution:
-        hold_interpreter(float(os.environ[SLOW_SECONDS]))
+        hold_interpreter(float(os.environ.get(SLOW_SECONDS, "0")))
+        while os.path.exists(os.environ.get(SLOW_WHILE, "")):  # noqa: PTH110 - a test's helper, in another process
+            hold_interpreter(0.01)
         return super().solve(problem, time_limit=time_limit)
 
 
