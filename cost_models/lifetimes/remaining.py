@@ -56,8 +56,8 @@ class RunsTable:
         then = self._lasting[programs[:, None], find_ages(elapsed + SPANS)]
         known = ((programs >= 0) & self._known[programs])[:, None]
         usual = np.where(known, elapsed, elapsed + unknown)
-        told = known & (now > _NOBODY)
-        return np.where(told, then / np.maximum(now, _NOBODY), usual / (usual + SPANS))
+        stated = known & (now > _NOBODY)
+        return np.where(stated, then / np.maximum(now, _NOBODY), usual / (usual + SPANS))
 
 
 def find_ages(seconds: Float64) -> Int64:

@@ -49,24 +49,26 @@ class ZoneLedger:
 
     def count_room(self, shape: int) -> Int64:
         """Return how many more tasks of a shape each machine takes if no other tasks are placed: int64[M]."""
-        told = self._memory()[ROUGH, shape]
-        unknown = np.flatnonzero(told == UNKNOWN)
-        if 2 * len(unknown) > len(told):
-            told[:] = np.minimum(self.zones.room_of(shape), ANY)
+        known_room = self._memory()[ROUGH, shape]
+        unknown = np.flatnonzero(known_room == UNKNOWN)
+        if 2 * len(unknown) > len(known_room):
+            known_room[:] = np.minimum(self.zones.room_of(shape), ANY)
         elif len(unknown):
-            told[unknown] = np.minimum(self.zones.count_room(np.full(len(unknown), shape), unknown), ANY)
-        return _widen(told)
+            known_room[unknown] = np.minimum(
+                self.zones.count_room(np.full(len(unknown), shape), unknown), ANY
+            )
+        return _widen(known_room)
 
     def room_at(self, shapes: Int64, machines: Int64) -> Int64:
         """Return how many more tasks of ``shapes[i]`` fit on ``machines[i]`` if no others are placed: int64[A]."""
         exact = self._memory()[EXACT]
-        told = exact[shapes, machines]
-        unknown = np.flatnonzero(told == UNKNOWN)
+        known_room = exact[shapes, machines]
+        unknown = np.flatnonzero(known_room == UNKNOWN)
         if len(unknown):
             of, at = shapes[unknown], machines[unknown]
-            told[unknown] = np.minimum(self.zones.count_room(of, at), ANY)
-            exact[of, at] = told[unknown]
-        return _widen(told)
+            known_room[unknown] = np.minimum(self.zones.count_room(of, at), ANY)
+            exact[of, at] = known_room[unknown]
+        return _widen(known_room)
 
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> Int64:
         """Record up to ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; return how many fitted: int64[A]."""
@@ -94,8 +96,8 @@ class ZoneLedger:
         return self._answers
 
 
-def _widen(told: Int32) -> Int64:
-    return np.where(told == ANY, UNLIMITED, told).astype(np.int64)
+def _widen(known_room: Int32) -> Int64:
+    return np.where(known_room == ANY, UNLIMITED, known_room).astype(np.int64)
 
 
 # --- Saving the room in zones as plain arrays, and reading it back. Arrays are named like the fields of ``ZoneRoom``

@@ -117,11 +117,13 @@ def replay_flow(saved: SavedRound, solver: Solver, timer: Timer) -> tuple[RoundS
     Raise ``SolverError`` if the solver fails. The costs of each model and the uids of tasks are not saved, so the
     repetition lacks them. The time at which the saved round ended counts as 0.
     """
-    told = saved.description
-    placement = decide(saved.problem, solver, told.options, timer)
+    description = saved.description
+    placement = decide(saved.problem, solver, description.options, timer)
     classes = [
         ClassWords(name, namespace=each.namespace)
-        for name, each in zip(name_classes(told), told.classes, strict=True)
+        for name, each in zip(name_classes(description), description.classes, strict=True)
     ]
-    flow = problem_flow(saved.problem, placement, RoundWords(told.machines, told.resources, classes))
-    return RoundSummary(told.round, 0.0, told.stats, len(placement.evictions)), flow
+    flow = problem_flow(
+        saved.problem, placement, RoundWords(description.machines, description.resources, classes)
+    )
+    return RoundSummary(description.round, 0.0, description.stats, len(placement.evictions)), flow

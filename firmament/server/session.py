@@ -247,5 +247,5 @@ class Session:
     # --- acknowledgements and end ------------------------------------------------------------------------------------
 
     def _log(self, what: str, **fields: object) -> None:
-        told = {"cluster": self._cluster.name} | {key: each for key, each in fields.items() if each != ""}
-        log.info(" ".join((what, *(f"{key}=%s" for key in told))), *told.values())
+        known = {"cluster": self._cluster.name} | {key: each for key, each in fields.items() if each != ""}
+        log.info(" ".join((what, *(f"{key}=%s" for key in known))), *known.values())

@@ -64,7 +64,7 @@ class SubmitOptions:
 class SubmitClient:
     """A run of one workload against a solver; its log, ``ledger``, may be read during the run.
 
-    ``_telling``: batches of tasks on their way. ``_told``, ``_acknowledged``: number of the last sent batch of tasks,
+    ``_telling``: batches of tasks on their way. ``_sent``, ``_acknowledged``: number of the last sent batch of tasks,
     and of the last batch that the solver has applied. ``_round``: the last round whose result has arrived.
     ``_asked``: what had been sent and placed when the last round was requested, and its number.
     """
@@ -81,7 +81,7 @@ class SubmitClient:
         self._ends: list[tuple[float, int]] = []
         self._placed = asyncio.Event()
         self._telling = 0
-        self._told = self._acknowledged = self._round = 0
+        self._sent = self._acknowledged = self._round = 0
         self._asked: tuple[tuple[int, int], int] | None = None
 
     async def run(self) -> bool:
@@ -249,14 +249,14 @@ class SubmitClient:
         ledger, total = self.ledger, self._workload.tasks
         if ledger.submitted_count < total or self._ends or self._telling:
             return False
-        told, placed = self._told, ledger.placed_count
+        sent, placed = self._sent, ledger.placed_count
         if placed == total:
             return True
-        if placed + ledger.unscheduled_count < total or self._acknowledged < told:
+        if placed + ledger.unscheduled_count < total or self._acknowledged < sent:
             return False
-        if self._asked is None or self._asked[0] != (told, placed):
+        if self._asked is None or self._asked[0] != (sent, placed):
             answer = await self._stub.Schedule(pb.ScheduleRequest(cluster=self._options.cluster))
-            self._asked = (told, placed), answer.round
+            self._asked = (sent, placed), answer.round
             return False
         return self._round >= self._asked[1]
 
@@ -266,7 +266,7 @@ class SubmitClient:
         """Send events about tasks; the workload is not settled before the solver has acknowledged these events."""
         self._telling += 1
         for batch in messages.split_events(events):
-            self._told = await self._send_events(batch)
+            self._sent = await self._send_events(batch)
         self._telling -= 1
 
     async def _send_events(self, events: Iterable[pb.Event]) -> int:

@@ -54,8 +54,8 @@ class EncodedRound:
         """Return this round with the number of the last applied batch; unchanged for 0."""
         if not sequence:
             return self
-        told = pb.RoundResult(acknowledged=sequence).SerializeToString()
-        return EncodedRound(self.body + told, self.deltas, self.put_off)
+        acknowledgement = pb.RoundResult(acknowledged=sequence).SerializeToString()
+        return EncodedRound(self.body + acknowledgement, self.deltas, self.put_off)
 
     def message(self) -> bytes:
         """Return the serialised ``ServerMessage`` with this round."""
@@ -69,8 +69,8 @@ def encode_round(result: RoundResult) -> EncodedRound:
         stats=_encode_stats(result.stats),
     )
     for gang in result.gangs:
-        told = asdict(gang)
-        rest.gangs.add(state=pb.GangState.State.Value(told.pop("phase").value), **told)
+        fields = asdict(gang)
+        rest.gangs.add(state=pb.GangState.State.Value(fields.pop("phase").value), **fields)
     for queue in result.queues:
         uses = [pb.QuotaUse(**use._asdict()) for use in queue.uses]
         rest.queues.add(
@@ -295,7 +295,7 @@ def flow_to_proto(found: tuple[RoundSummary, RoundFlow] | None) -> pb.RoundFlow:
     )
 
 
-def _flow_class(told: FlowClass) -> pb.FlowClass:
-    requests = [pb.Quantity(resource=name, amount=amount) for name, amount in told.requests]
-    reasons = {"refusals": _reasons(told.refusals), "kept_back": _reasons(told.kept_back)}
-    return pb.FlowClass(**{**asdict(told), "requests": requests, **reasons})
+def _flow_class(found: FlowClass) -> pb.FlowClass:
+    requests = [pb.Quantity(resource=name, amount=amount) for name, amount in found.requests]
+    reasons = {"refusals": _reasons(found.refusals), "kept_back": _reasons(found.kept_back)}
+    return pb.FlowClass(**{**asdict(found), "requests": requests, **reasons})

@@ -211,12 +211,12 @@ class Stores:
             wall,
         )
 
-    def _takes_quota(self, guest: PodRecord, victim: PodRecord) -> bool:
-        """Return whether the scheduler may evict ``victim`` so that ``guest`` gets the quota that the victim uses."""
+    def _takes_quota(self, preemptor: PodRecord, victim: PodRecord) -> bool:
+        """Return whether ``victim`` may be evicted so that ``preemptor`` gets the quota that the victim uses."""
         if self.queues is None:
             return False
-        its, theirs = (self.classes.message(each.task.task_class).queue for each in (guest, victim))
-        return self.queues.allows_eviction(its, theirs, guest.task.priority - victim.task.priority)
+        its, theirs = (self.classes.message(each.task.task_class).queue for each in (preemptor, victim))
+        return self.queues.allows_eviction(its, theirs, preemptor.task.priority - victim.task.priority)
 
     def _evicts(self, record: PodRecord) -> bool:
         """Return whether the scheduler may evict other pods for this pod."""

@@ -250,8 +250,8 @@ async def _bridge(arguments: _Arguments) -> None:
                 },
             ),
         )
-        told = describe(options, transport.server)
-        _log.info(" ".join(("starting", *(f"{key}=%s" for key in told))), *told.values())
+        described = describe(options, transport.server)
+        _log.info(" ".join(("starting", *(f"{key}=%s" for key in described))), *described.values())
         try:
             await supervisor.run(stop)
         except LeadershipLostError as error:

@@ -139,10 +139,10 @@ class Shadow:
         names: frozenset[str],
         rate: float,
         tls: TlsFiles | None = None,
-        told: Callable[[Observation], None] = lambda _: None,
+        report: Callable[[Observation], None] = lambda _: None,
     ) -> None:
         self._targets, self._cluster, self._tls = targets, cluster, tls
-        self._names, self._pause, self._told = names, 1.0 / rate, told
+        self._names, self._pause, self._report = names, 1.0 / rate, report
         self._unbound: set[str] = set()
         self._waiting: deque[Pod] = deque(maxlen=_MOST_WAITING)
         self._came = asyncio.Event()
@@ -200,4 +200,4 @@ class Shadow:
             self.report.unknown += 1
             return
         self.report.observed.append(found)
-        self._told(found)
+        self._report(found)

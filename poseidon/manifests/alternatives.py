@@ -16,11 +16,11 @@ _GROUPS_OF_FAMILIES = frozenset(group for group, _ in FAMILIES)
 
 
 def one_of_each(
-    documents: Iterable[Document], told: list[str], *, strict: bool = False
+    documents: Iterable[Document], messages: list[str], *, strict: bool = False
 ) -> Iterator[Document]:
     """Yield one document per object: the last document that the input has for it, at the position of the first.
 
-    For each object that has different contents in two files, a line with both files is added to ``told``.
+    For each object that has different contents in two files, a line with both files is added to ``messages``.
     """
     last: dict[_Name, Document] = {}
     order: list[tuple[_Name | None, Document]] = []
@@ -32,7 +32,7 @@ def one_of_each(
         elif earlier.value != document.value:
             problem = f"given differently in {earlier.source} as well"
             remedy = "remove one of the two" if strict else "this one counts"
-            told.append(f"{identity(document)}: {problem}; {remedy}")
+            messages.append(f"{identity(document)}: {problem}; {remedy}")
         if name is not None and (earlier is None or earlier.value != document.value):
             last[name] = document
     yield from (document if name is None else last[name] for name, document in order)

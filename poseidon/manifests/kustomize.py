@@ -59,9 +59,9 @@ def build_kustomization(folder: Path) -> bytes:
         raise KustomizeError(f"{tool[0]} cannot be run: {error.strerror}") from None
     if made.returncode:
         lines = made.stderr.decode("utf-8", "replace").strip().splitlines()
-        told = [line for line in lines if not line.startswith("#")] or ["it says nothing"]
+        messages = [line for line in lines if not line.startswith("#")] or ["it says nothing"]
         raise KustomizeError(
-            f"{Path(tool[0]).name}: {told[-1].removeprefix('error: ').removeprefix('Error: ')}"
+            f"{Path(tool[0]).name}: {messages[-1].removeprefix('error: ').removeprefix('Error: ')}"
         )
     return made.stdout
 

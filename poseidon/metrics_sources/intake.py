@@ -88,7 +88,7 @@ class Intake:
         self._book = book
         self.view = view
         self._metrics = metrics
-        self._told: dict[str, frozenset[tuple[str, str]]] = {}
+        self._reported: dict[str, frozenset[tuple[str, str]]] = {}
         self._count = metrics.readings.labels(source)
         self._changed = changed
 
@@ -102,15 +102,15 @@ class Intake:
     def report(self, name: str, faults: Sequence[Fault]) -> None:
         """Count and log the faults of an object's latest reading; an empty list ends the object's former faults."""
         if not faults:
-            self._told.pop(name, None)
+            self._reported.pop(name, None)
             return
         for fault in faults:
             self._metrics.faults.labels(self._source, fault.kind).inc()
-        told = self._told.get(name, frozenset())
-        new = [fault for fault in faults if (fault.kind, fault.field) not in told]
-        if not new or (not told and len(self._told) >= _MOST_OBJECTS):
+        reported = self._reported.get(name, frozenset())
+        new = [fault for fault in faults if (fault.kind, fault.field) not in reported]
+        if not new or (not reported and len(self._reported) >= _MOST_OBJECTS):
             return
-        self._told[name] = told | {(fault.kind, fault.field) for fault in new}
+        self._reported[name] = reported | {(fault.kind, fault.field) for fault in new}
         _log.warning(
             'a reading has a fault source=%s object=%s fault="%s" further=%d',
             self._source,
@@ -121,7 +121,7 @@ class Intake:
 
     def forget_node(self, node: str) -> None:
         """Remove the reading of a node that the source no longer reports."""
-        self._told.pop(node, None)
+        self._reported.pop(node, None)
         self._book.remove(self._source, node)
         self._changed()
 

@@ -77,12 +77,12 @@ def shorten_message(message: str) -> str:
     causes.sort(key=lambda each: (-_nearness(each[0]), -each[1], each[0]))
     total = int(found[1])
     (text, count), *others = causes[:_MOST_CAUSES]
-    told = [
+    listed = [
         f"{text} ({count} of {format_count(total, 'node')})",
         *(f"{name} ({many})" for name, many in others),
     ]
-    more = len(causes) - len(told)
-    return ", ".join(told) + (f" and {format_count(more, 'more cause')}" if more > 0 else "") + after
+    more = len(causes) - len(listed)
+    return ", ".join(listed) + (f" and {format_count(more, 'more cause')}" if more > 0 else "") + after
 
 
 def _nearness(cause: str) -> int:

@@ -35,7 +35,7 @@ class PodGroupStatuses:
         self._quarantine = quarantine if quarantine is not None else Quarantine()
         self._groups = groups
         self._wall = wall
-        self._told: dict[str, PodGroupStatus] = {}
+        self._written: dict[str, PodGroupStatus] = {}
         self._late: dict[str, GroupStatusWrite] = {}
 
     def take_writes(self, moved: list[Group]) -> list[GroupStatusWrite]:
@@ -53,16 +53,16 @@ class PodGroupStatuses:
         uid, found = known
         if not isinstance(found, PodGroup):
             return
-        told = self._told.setdefault(uid, found.status)
-        status = self._status(group, found, told)
-        if status == told:
+        former = self._written.setdefault(uid, found.status)
+        status = self._status(group, found, former)
+        if status == former:
             self._late.pop(uid, None)
             return
         source = group.member.source
         write = GroupStatusWrite(uid, source.namespace, source.name, status)
-        if status.phase != told.phase:
+        if status.phase != former.phase:
             self._late.pop(uid, None)
-            self._told[uid] = status
+            self._written[uid] = status
             yield write
         else:
             self._late[uid] = write
@@ -70,24 +70,24 @@ class PodGroupStatuses:
     def take_late(self) -> list[GroupStatusWrite]:
         """Return the writes that were postponed, each once."""
         late, self._late = list(self._late.values()), {}
-        self._told.update((write.uid, write.status) for write in late)
+        self._written.update((write.uid, write.status) for write in late)
         return late
 
     def forget(self, uid: str) -> None:
         """Remove a PodGroup that has been deleted."""
-        self._told.pop(uid, None)
+        self._written.pop(uid, None)
         self._late.pop(uid, None)
 
-    def _status(self, group: Group, found: PodGroup, told: PodGroupStatus) -> PodGroupStatus:
+    def _status(self, group: Group, found: PodGroup, former: PodGroupStatus) -> PodGroupStatus:
         counts = group.counts
         phase = phase_of(counts, found.spec.min_member)
-        started = told.schedule_start_time
+        started = former.schedule_start_time
         if started is None and phase != PENDING:
             started = format_time(self._wall())
         ended = counts[Progress.SUCCEEDED] + counts[Progress.FAILED]
         return PodGroupStatus(
             phase=phase,
-            occupied_by=told.occupied_by or group.owners,
+            occupied_by=former.occupied_by or group.owners,
             scheduled=counts[Progress.PLACED] + counts[Progress.RUNNING] + ended,
             running=counts[Progress.RUNNING],
             succeeded=counts[Progress.SUCCEEDED],

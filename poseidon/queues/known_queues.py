@@ -176,17 +176,17 @@ class KnownQueues:
         """Return the uids of the pods that an object owns, directly or not."""
         return self._owners.list_pods(owner)
 
-    def allows_eviction(self, guest: str, victim: str, above: int) -> bool:
-        """Return whether preemption policies allow pods of quota ``guest`` to evict pods of quota ``victim``.
+    def allows_eviction(self, preemptor: str, victim: str, above: int) -> bool:
+        """Return whether preemption policies allow pods of quota ``preemptor`` to evict pods of quota ``victim``.
 
-        Both quotas must be in one tree, and may be the same. ``above`` is the guest's priority minus the victim's. The
-        solver also checks which quota has borrowed, and how much.
+        Both quotas must be in one tree, and may be the same. ``above`` is the preemptor's priority minus the
+        victim's. The solver also checks which quota has borrowed, and how much.
         """
-        its, theirs = self.quotas.get(guest), self.quotas.get(victim)
+        its, theirs = self.quotas.get(preemptor), self.quotas.get(victim)
         if its is None or theirs is None or self.find_root(its) != self.find_root(theirs):
             return False
         policies = its.preemption
-        if guest == victim:
+        if preemptor == victim:
             return above >= (policies.within == LOWER_PRIORITY) and policies.within != NEVER
         if policies.reclaim == ANY:
             return True

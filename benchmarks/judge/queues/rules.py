@@ -68,46 +68,47 @@ def _is_in_vain(case: Case, decision: Decision, rest: Collection[str]) -> bool:
         return False
     if any(_check_quotas(case, decision, rest)) or any(_check_room(case, decision, rest)):
         return False
-    guests = [case.known[each] for each in decision.given]
+    preemptors = [case.known[each] for each in decision.given]
     return all(
-        any(_may_evict(case, guest, case.known[name], decision, rest) for guest in guests) for name in rest
+        any(_may_evict(case, preemptor, case.known[name], decision, rest) for preemptor in preemptors)
+        for name in rest
     )
 
 
 def _may_go(case: Case, decision: Decision, name: str, gone: Collection[str]) -> bool:
     """Return whether some incoming workload may evict a workload if all of ``gone`` leave."""
     victim = case.known[name]
-    guests = [case.known[each] for each in decision.given]
+    preemptors = [case.known[each] for each in decision.given]
     return any(
-        _needs_room_of(guest, victim, decision) or _may_evict(case, guest, victim, decision, gone)
-        for guest in guests
+        _needs_room_of(preemptor, victim, decision) or _may_evict(case, preemptor, victim, decision, gone)
+        for preemptor in preemptors
     )
 
 
-def _needs_room_of(guest: Workload, victim: Workload, decision: Decision) -> bool:
+def _needs_room_of(preemptor: Workload, victim: Workload, decision: Decision) -> bool:
     """Return whether a workload is more important than another and uses one of its machines."""
-    places = decision.given[guest.name].places or {}
-    return guest.priority > victim.priority and bool(places.keys() & victim.places.keys())
+    places = decision.given[preemptor.name].places or {}
+    return preemptor.priority > victim.priority and bool(places.keys() & victim.places.keys())
 
 
 def _may_evict(
-    case: Case, guest: Workload, victim: Workload, decision: Decision, gone: Collection[str]
+    case: Case, preemptor: Workload, victim: Workload, decision: Decision, gone: Collection[str]
 ) -> bool:
     """Return whether the policies of a queue let a workload evict another."""
-    policy: Mapping[str, Any] = case.queues[guest.queue].get("preemption") or {}
-    above = guest.priority - victim.priority
-    if guest.queue == victim.queue:
+    policy: Mapping[str, Any] = case.queues[preemptor.queue].get("preemption") or {}
+    above = preemptor.priority - victim.priority
+    if preemptor.queue == victim.queue:
         within = policy.get("withinClusterQueue") or "Never"
         if within == "LowerOrNewerEqualPriority":
-            return above > 0 or (above == 0 and victim.created >= guest.created)
+            return above > 0 or (above == 0 and victim.created >= preemptor.created)
         return within == "LowerPriority" and above > 0
     count = count_in_case(case)
-    ways = count.list_above(guest.queue), count.list_above(victim.queue)
-    use = decision.given[guest.name].use
+    ways = count.list_above(preemptor.queue), count.list_above(victim.queue)
+    use = decision.given[preemptor.name].use
     keys = [*iterate_keys(victim.use or {})] if use is None else [*iterate_keys(use)]
     for name, given in decision.given.items() if case.fair else ():
         if (
-            name != guest.name
+            name != preemptor.name
         ):  # with fair shares, a workload that joins a queue may cause evictions in it for a third queue
             count.book(case.known[name].queue, given.use or {})
     borrows = any(count.count_borrowed(victim.queue, key) for key in keys)
@@ -120,11 +121,13 @@ def _may_evict(
         return True
     reclaim = policy.get("reclaimWithinCohort") or "Never"
     own_side = [node for node in ways[0] if node not in ways[1]][-1]
-    within = case.fair or use is None or not _borrows_after(case, decision, gone, own_side, guest)
+    within = case.fair or use is None or not _borrows_after(case, decision, gone, own_side, preemptor)
     return within and (reclaim == "Any" or (reclaim == "LowerPriority" and above > 0))
 
 
-def _borrows_after(case: Case, decision: Decision, gone: Collection[str], node: str, guest: Workload) -> bool:
+def _borrows_after(
+    case: Case, decision: Decision, gone: Collection[str], node: str, preemptor: Workload
+) -> bool:
     """Return whether a node of a tree borrows of what a workload uses, once the workloads ``gone`` have left.
 
     Of others that come, only those count that are more important, or as important and older: the rest come after it.
@@ -132,7 +135,7 @@ def _borrows_after(case: Case, decision: Decision, gone: Collection[str], node: 
     count = count_in_case(case, gone)
     for name, given in decision.given.items():
         known = case.known[name]
-        if (-known.priority, known.created) <= (-guest.priority, guest.created):
+        if (-known.priority, known.created) <= (-preemptor.priority, preemptor.created):
             count.book(known.queue, given.use or {})
-    keys = iterate_keys(decision.given[guest.name].use or {})
+    keys = iterate_keys(decision.given[preemptor.name].use or {})
     return any(count.count_borrowed(node, key) for key in keys)

@@ -74,11 +74,11 @@ def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -
     cluster = context.cluster
     if not len(placed.cls) or cluster.version == snapshot.version:
         return None
-    weighted, told = snapshot.configuration.models, list_records_changed_since(cluster, snapshot)
+    weighted, changed = snapshot.configuration.models, list_records_changed_since(cluster, snapshot)
     asked = [
         each
         for each, answer in zip(weighted, snapshot.assessed.assessments, strict=True)
-        if states_limits(answer) or _may_have_limits(each, told)
+        if states_limits(answer) or _may_have_limits(each, changed)
     ]
     shape_of = np.array([cluster.classes.rows[cls].shape for cls in snapshot.cls.tolist()], dtype=np.int64)
     shapes, of_entry = np.unique(shape_of[placed.cls], return_inverse=True)
@@ -101,11 +101,11 @@ def limits_now(context: RoundContext, snapshot: Snapshot, placed: Assignments) -
 def newly_limited(context: RoundContext, snapshot: Snapshot, classes: Collection[int]) -> bool:
     """Return whether a model that stated no limits when ``snapshot`` was taken now states limits for ``classes``."""
     cluster = context.cluster
-    told = list_records_changed_since(cluster, snapshot)
+    changed = list_records_changed_since(cluster, snapshot)
     asked = [
         each
         for each, answer in zip(snapshot.configuration.models, snapshot.assessed.assessments, strict=True)
-        if not states_limits(answer) and _may_have_limits(each, told)
+        if not states_limits(answer) and _may_have_limits(each, changed)
     ]
     if not asked or not classes:
         return False
@@ -125,9 +125,9 @@ def _ask_again(
     return assess_shapes(context.cluster, context.static_rows, columns, shapes, counts, asked).assessments
 
 
-def _may_have_limits(asked: WeightedModel, told: frozenset[str]) -> bool:
-    """Return whether a model that stated no limits may state some now; ``told``: kinds of records that have changed."""
-    return asked.model.needs.load or not told.isdisjoint(asked.model.needs.records)
+def _may_have_limits(asked: WeightedModel, changed: frozenset[str]) -> bool:
+    """Return whether a model that stated no limits may state some now; ``changed``: kinds of changed records."""
+    return asked.model.needs.load or not changed.isdisjoint(asked.model.needs.records)
 
 
 def has_row_per_machine(rows: JointRows) -> bool:

@@ -52,7 +52,7 @@ def settle_assumed(
     return kept, {index: each for index, each in given.items() if each and index not in lost}
 
 
-def settle_guests(
+def settle_preemptors(
     cluster: Cluster, tasks: Sequence[int], machines: Sequence[int], leaving: Sequence[frozenset[str]]
 ) -> list[tuple[ClaimAllocation, ...] | None]:
     """Return the devices that each task (row) gets on its intended machine (row), None if there are too few.

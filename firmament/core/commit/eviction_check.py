@@ -24,7 +24,7 @@ from firmament.core.state.tasks import TaskPhase
 class EvictionCheck:
     """Checks, after the placements of a round took effect, which of its evictions are still right.
 
-    ``guests``: for each decision, the task that is placed once the victims have left (int64[N] rows). The decisions
+    ``preemptors``: for each decision, the task that is placed once the victims have left (int64[N] rows). The decisions
     for one machine are kept together or dropped together. The decisions for one gang are also kept or dropped
     together, by what the gang needs now; so are decisions that depend on the same victims. No eviction leaves a gang,
     or a group in it, with fewer tasks than it needs. Either all tasks of a gang leave, or only as many as the gang
@@ -37,15 +37,15 @@ class EvictionCheck:
         snapshot: Snapshot,
         preemption: PreemptionProblem,
         decided: Sequence[PreemptionDecision],
-        guests: Int64,
+        preemptors: Int64,
     ) -> None:
         self._context, self._cluster = context, context.cluster
         assert snapshot.importance is not None  # Snapshots of rounds with preemption have it.
         self._snapshot, self._importance = snapshot, snapshot.importance
         self._preemption = preemption
         self._decided = decided
-        self._guests = guests
-        self._told = {victim for each in decided for victim in each.evicts}
+        self._preemptors = preemptors
+        self._evicted = {victim for each in decided for victim in each.evicts}
         self._pairs: PairState | None = None
         self._disturbed: Bool = np.zeros(0, dtype=np.bool_)
         self._newly_limited = False
@@ -101,22 +101,27 @@ class EvictionCheck:
             return dropped
         trial = chains.copy()
         for index, each in enumerate(self._decided):
-            guest, victims = int(self._guests[index]), self._preemption.row[list(each.evicts)].tolist()
-            origins = trial.find_origins(cluster, trial.find_workload(cluster, guest)) if victims else set()
+            preemptor, victims = (
+                int(self._preemptors[index]),
+                self._preemption.row[list(each.evicts)].tolist(),
+            )
+            origins = (
+                trial.find_origins(cluster, trial.find_workload(cluster, preemptor)) if victims else set()
+            )
             if any(trial.find_workload(cluster, victim) in origins for victim in victims):
                 dropped[index] = True
             else:
-                trial.note(cluster, guest, victims, 0.0)
+                trial.note(cluster, preemptor, victims, 0.0)
         return dropped
 
     def _counts_on(self, index: int) -> set[int]:
-        return {victim for victim in self._decided[index].awaits if victim in self._told}
+        return {victim for victim in self._decided[index].awaits if victim in self._evicted}
 
     def _of_overtaken_groups(self) -> Bool:
         """Return which decisions are for groups with rules that now need more, fewer or other places: bool[N]."""
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         terms = self._snapshot.problem.topology
-        job_of = np.array([tasks.job[guest] for guest in self._guests.tolist()], dtype=object)
+        job_of = np.array([tasks.job[preemptor] for preemptor in self._preemptors.tolist()], dtype=object)
         machine = np.array([each.machine for each in self._decided], dtype=np.int64)
         ruled = {self._snapshot.gangs[gang] for gang in terms.every}
         used = {job: machine[job_of == job] for job in ruled.intersection(job_of.tolist())}
@@ -132,7 +137,7 @@ class EvictionCheck:
         tasks, jobs = self._cluster.tasks, self._cluster.jobs
         coming: dict[str, list[int]] = {}
         for index in np.flatnonzero(~dropped).tolist():
-            coming.setdefault(tasks.job[int(self._guests[index])], []).append(index)
+            coming.setdefault(tasks.job[int(self._preemptors[index])], []).append(index)
         for name, indices in coming.items():
             job = jobs.gang(name)
             if job is not None and count_missing_members(self._cluster, job) > len(indices):
@@ -144,15 +149,15 @@ class EvictionCheck:
         if not jobs.gangs:
             return
         leaves: dict[str, list[int]] = {}
-        told: dict[str, list[int]] = {}
+        leaving_rows: dict[str, list[int]] = {}
         for index in np.flatnonzero(~dropped).tolist():
             for victim in self._decided[index].evicts:
                 row = int(self._preemption.row[victim])
                 leaves.setdefault(tasks.job[row], []).append(index)
-                told.setdefault(tasks.job[row], []).append(row)
+                leaving_rows.setdefault(tasks.job[row], []).append(row)
         for name, indices in leaves.items():
             job = jobs.gang(name)
-            if job is not None and breaks_up(self._cluster, job, told[name]):
+            if job is not None and breaks_up(self._cluster, job, leaving_rows[name]):
                 dropped[indices] = True
 
     # --- checks of one machine's decisions -----------------------------------------------------------------------
@@ -168,19 +173,19 @@ class EvictionCheck:
         full = machine in cluster.machines.beyond_measure  # full whichever tasks leave
         if machine < 0 or full or not all(self._waits(index) for index in indices):
             return False
-        guests = self._guests[list(indices)]
-        lowest = int(self._importance.rank_preemptors(tasks, guests).min())
+        preemptors = self._preemptors[list(indices)]
+        lowest = int(self._importance.rank_preemptors(tasks, preemptors).min())
         if not all(self._can_go(victim, lowest) for each in decided for victim in each.evicts):
             return False
-        told = [victim for victim in decided[0].awaits if victim in self._told]
+        evicted = [victim for victim in decided[0].awaits if victim in self._evicted]
         leaving = [
             int(self._preemption.row[each])
             for each in decided[0].awaits
-            if each not in self._told and self._is_there(each)
+            if each not in self._evicted and self._is_there(each)
         ]
-        if not all(self._is_there(victim) for victim in told) or not tasks.leaving[leaving].all():
+        if not all(self._is_there(victim) for victim in evicted) or not tasks.leaving[leaving].all():
             return False
-        gone = [*self._preemption.row[told].tolist(), *leaving]
+        gone = [*self._preemption.row[evicted].tolist(), *leaving]
         here = [row for row in gone if tasks.machine[row] == machine]
         room = cluster.free_beside(self._snapshot.tasks)[machine]
         room = room + cluster.demand_of(tasks.cls[here])[0].sum(axis=0)
@@ -212,14 +217,16 @@ class EvictionCheck:
     def _waits(self, index: int) -> bool:
         """Return whether the task of a decision is unchanged and still waits, and may still use its machine."""
         tasks, snapshot = self._cluster.tasks, self._snapshot
-        decided, guest = self._decided[index], int(self._guests[index])
+        decided, preemptor = self._decided[index], int(self._preemptors[index])
         cls = int(snapshot.cls[decided.cls])
-        place = int(snapshot.first[decided.cls] + np.flatnonzero(snapshot.members[decided.cls] == guest)[0])
+        place = int(
+            snapshot.first[decided.cls] + np.flatnonzero(snapshot.members[decided.cls] == preemptor)[0]
+        )
         return bool(
-            tasks.uid[guest] == snapshot.uids[place]
-            and tasks.state[guest] == TaskPhase.PENDING
-            and tasks.cls[guest] == cls
-            and self._importance.rank_preemptors(tasks, guest) == self._preemption.priority[decided.cls]
+            tasks.uid[preemptor] == snapshot.uids[place]
+            and tasks.state[preemptor] == TaskPhase.PENDING
+            and tasks.cls[preemptor] == cls
+            and self._importance.rank_preemptors(tasks, preemptor) == self._preemption.priority[decided.cls]
             and self._context.static_rows.get(self._cluster.classes.rows[cls].shape).feasible[
                 self._row_of(decided.machine)
             ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cost_models.interface import Int64
-from firmament.core.commit.device_allocation import settle_guests
+from firmament.core.commit.device_allocation import settle_preemptors
 from firmament.core.commit.eviction_check import EvictionCheck
 from firmament.core.commit.placements import binding_dependencies, keeps_order
 from firmament.core.flow.problem import Assignments
@@ -41,14 +41,18 @@ def evict(
     cluster, preemption = context.cluster, snapshot.preemption
     if preemption is None or not decided:
         return [], np.empty(0, dtype=np.int64)
-    guests = _guests(snapshot, placed, decided)
-    decided, coming = hold_back_decisions(cluster, preemption, decided, guests)
-    early, guests = guests[~coming], guests[coming]
-    stands = EvictionCheck(context, snapshot, preemption, decided, guests).standing()
+    preemptors = _list_preemptors(snapshot, placed, decided)
+    decided, coming = hold_back_decisions(cluster, preemption, decided, preemptors)
+    early, preemptors = preemptors[~coming], preemptors[coming]
+    stands = EvictionCheck(context, snapshot, preemption, decided, preemptors).standing()
     # If nothing has changed and all decisions turn out wrong, another round would decide the same.
     anew = stands.any() or cluster.version != snapshot.version
-    lost = np.append(early, guests[~stands]) if anew else early
-    kept = [(each, int(guest)) for each, guest, keep in zip(decided, guests, stands, strict=True) if keep]
+    lost = np.append(early, preemptors[~stands]) if anew else early
+    kept = [
+        (each, int(preemptor))
+        for each, preemptor, keep in zip(decided, preemptors, stands, strict=True)
+        if keep
+    ]
     for each, keep in zip(decided, stands.tolist(), strict=True):
         if not keep and anew:
             cluster.mark(snapshot.machine_names[each.machine])
@@ -71,9 +75,9 @@ def _note(
 
     A circle needs an eviction for quota, so recording starts in the first round with such an eviction.
     """
-    for each, guest in kept:
+    for each, preemptor in kept:
         victims = preemption.row[list(each.evicts)].tolist()
-        context.evictions.chains.note(context.cluster, guest, victims, now)
+        context.evictions.chains.note(context.cluster, preemptor, victims, now)
 
 
 def _settle(
@@ -92,19 +96,19 @@ def _settle(
         for each, _ in kept
     ]
     machines = [rows[snapshot.machine_names[each.machine]] for each, _ in kept]
-    given = settle_guests(cluster, [guest for _, guest in kept], machines, leaving)
-    gangs = {tasks.job[guest] for (_, guest), each in zip(kept, given, strict=True) if each is None}
+    given = settle_preemptors(cluster, [preemptor for _, preemptor in kept], machines, leaving)
+    gangs = {tasks.job[preemptor] for (_, preemptor), each in zip(kept, given, strict=True) if each is None}
     gangs = {job for job in gangs if cluster.jobs.gang(job) is not None}
     held, lost, found = [], [], {}
     for pair, each in zip(kept, given, strict=True):
-        guest = pair[1]
-        if each is None or tasks.job[guest] in gangs:
-            cluster.devices.withdraw(tasks.uid[guest])
-            lost.append(guest)
+        preemptor = pair[1]
+        if each is None or tasks.job[preemptor] in gangs:
+            cluster.devices.withdraw(tasks.uid[preemptor])
+            lost.append(preemptor)
         else:
             held.append(pair)
             if each:
-                found[tasks.uid[guest]] = each
+                found[tasks.uid[preemptor]] = each
     return held, found, np.array(lost, dtype=np.int64)
 
 
@@ -122,17 +126,17 @@ def still_leaves(cluster: Cluster, delta: Delta) -> bool:
     return task is not None and bool(cluster.tasks.leaving[task])
 
 
-def _guests(snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]) -> Int64:
+def _list_preemptors(snapshot: Snapshot, placed: Assignments, decided: Sequence[PreemptionDecision]) -> Int64:
     """Return for each eviction decision the task (row) that it is for: int64[N].
 
     In each class, the tasks for which others are evicted come right after the placed ones.
     """
     next_of = placed.count_per_class(len(snapshot.members))
-    guests = np.empty(len(decided), dtype=np.int64)
+    preemptors = np.empty(len(decided), dtype=np.int64)
     for index, each in enumerate(decided):
-        guests[index] = snapshot.members[each.cls][next_of[each.cls]]
+        preemptors[index] = snapshot.members[each.cls][next_of[each.cls]]
         next_of[each.cls] += 1
-    return guests
+    return preemptors
 
 
 def _carry_out(
@@ -148,7 +152,7 @@ def _carry_out(
     before = _list_predecessors(cluster, snapshot, preemption, kept)
     deltas = []
     coming: list[Delta] = []
-    for index, (each, guest) in enumerate(kept):
+    for index, (each, preemptor) in enumerate(kept):
         deltas += [
             Delta(
                 DeltaKind.PREEMPT,
@@ -161,15 +165,15 @@ def _carry_out(
         evictions.record_victims(cluster, (int(preemption.row[victim]) for victim in each.evicts))
         depends_on = tuple(dict.fromkeys((*before[index], *leads.get(index, ()))))
         name = snapshot.machine_names[each.machine]
-        coming.append(Delta(DeltaKind.PLACE, tasks.uid[guest], name, depends_on=depends_on))
+        coming.append(Delta(DeltaKind.PLACE, tasks.uid[preemptor], name, depends_on=depends_on))
     rows = np.array([cluster.machines.row_of[delta.machine] for delta in coming], dtype=np.int64)
-    come = np.array([guest for _, guest in kept], dtype=np.int64)
+    come = np.array([preemptor for _, preemptor in kept], dtype=np.int64)
     transitions.assume(cluster, come, rows)
     cls = np.array([each.cls for each, _ in kept], dtype=np.int64)
     machine = np.array([each.machine for each, _ in kept], dtype=np.int64)
     transitions.wait_for_room(cluster, come, ordered=keeps_order(snapshot, cls, machine))
-    for delta, (_, guest) in zip(coming, kept, strict=True):
-        evictions.record_waiting(cluster, delta.depends_on, guest)
+    for delta, (_, preemptor) in zip(coming, kept, strict=True):
+        evictions.record_waiting(cluster, delta.depends_on, preemptor)
     for members in _gangs(snapshot, kept):
         evictions.record_companions(cluster, [kept[index][1] for index in members])
     return [*deltas, *coming]
@@ -230,6 +234,6 @@ def _dependencies(
         problem.rules,
         np.append(earlier.cls, [each.cls for each, _ in kept]),
         np.append(earlier.machine, [each.machine for each, _ in kept]),
-        [*uids, *(cluster.tasks.uid[guest] for _, guest in kept)],
+        [*uids, *(cluster.tasks.uid[preemptor] for _, preemptor in kept)],
     )
     return {index - len(uids): leads for index, leads in found.items() if index >= len(uids)}

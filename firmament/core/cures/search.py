@@ -169,14 +169,16 @@ class _CureSearch:
         contested: list[Cure] = []
         proposals = self._propose()
         for kind in CureKind:
-            told: set[tuple[object, ...]] = set()
-            proposed = (each for each in proposals.get(kind, ()) if _summarise_steps(each.steps) not in told)
+            known_steps: set[tuple[object, ...]] = set()
+            proposed = (
+                each for each in proposals.get(kind, ()) if _summarise_steps(each.steps) not in known_steps
+            )
             tried = self._by_moves() if kind is CureKind.MOVES else map(self._try, proposed)
             enough = min(len(cures) + _OF_A_KIND, most)
             while len(cures) < enough and (cure := next(filter(None, tried), None)) is not None:
                 (contested if cure.rival else cures).append(cure)
                 if not cure.rival:
-                    told.add(_summarise_steps(cure.steps))
+                    known_steps.add(_summarise_steps(cure.steps))
         if not cures and (repaired := self._repair()) is not None:
             (contested if repaired.rival else cures).append(repaired)
         return tuple(cures or contested[:most])

@@ -93,11 +93,11 @@ def pending_reasons(
             together + why + preemption.explain(int(snapshot.cls[index]), int(rows[0]), causes)
         )
         message += explain_origins(cluster, snapshot, index)
-        told = [row for row in rows.tolist() if tasks.message[row] != message]
-        set_message(cluster, told, message)
-        if told:
-            message += contention.explain(index, told)
-            changed.append(Unscheduled(tuple(tasks.uid[row] for row in told), message, tuple(counts)))
+        updated = [row for row in rows.tolist() if tasks.message[row] != message]
+        set_message(cluster, updated, message)
+        if updated:
+            message += contention.explain(index, updated)
+            changed.append(Unscheduled(tuple(tasks.uid[row] for row in updated), message, tuple(counts)))
     return np.concatenate(list(pending.values())), changed
 
 
@@ -129,8 +129,8 @@ def _still_pending(cluster: Cluster, snapshot: Snapshot) -> dict[int, Int64]:
     alone = np.ones(len(concerned), dtype=np.bool_)
     if len(snapshot.gangs):
         alone = snapshot.problem.gang[concerned] < 0
-    told = ~alone | (np.cumsum(alone) <= MOST_KINDS)
-    return {cls: rows for (cls, rows), each in zip(found, told.tolist(), strict=True) if each}
+    kept = ~alone | (np.cumsum(alone) <= MOST_KINDS)
+    return {cls: rows for (cls, rows), each in zip(found, kept.tolist(), strict=True) if each}
 
 
 def _find_still_pending(cluster: Cluster, snapshot: Snapshot) -> Int64:

@@ -46,12 +46,12 @@ class RootCauses:
                 continue
             if stage not in at_stage:
                 at_stage[stage] = self.find_at_stage(stage)
-            told = refused & at_stage[stage]
-            if told.any():
-                several[cause.summary] = told | several.get(cause.summary, False)
+            affected = refused & at_stage[stage]
+            if affected.any():
+                several[cause.summary] = affected | several.get(cause.summary, False)
                 found.setdefault(cause.summary, 0)
-        for summary, told in several.items():
-            found[summary] += int(told.sum())
+        for summary, affected in several.items():
+            found[summary] += int(affected.sum())
         return order_reasons(list(found.items()))
 
     def machines(self) -> dict[str, Bool]:
@@ -59,13 +59,13 @@ class RootCauses:
         found: dict[str, Bool] = {}
         for index, (cause, refused) in enumerate(self.refusals):
             root = self.code == index
-            told = (
+            affected = (
                 root
                 if cause.reason.stage not in TELLING_ALL
                 else refused & self.find_at_stage(cause.reason.stage)
             )
-            if told.any():
-                found[cause.summary] = told | found.get(cause.summary, False)
+            if affected.any():
+                found[cause.summary] = affected | found.get(cause.summary, False)
         return found
 
     def find_of_task(self) -> str:
@@ -123,27 +123,27 @@ def make_root_causes(
     stage; and int16[M], the index of each machine's refusal, -1 for none.
     """
     fixed, place = ((), None) if standing is None else standing
-    told = sorted([*fixed, *refusals], key=_stage)
+    ordered = sorted([*fixed, *refusals], key=_stage)
     code = np.full(machines, -1, dtype=np.int16)
     if place is None:
-        for index, (_, refused) in reversed(list(enumerate(told))):
+        for index, (_, refused) in reversed(list(enumerate(ordered))):
             code[refused] = index
-        return RootCauses(tuple(told), code)
-    index_of = {id(each): index for index, each in enumerate(told)}
+        return RootCauses(tuple(ordered), code)
+    index_of = {id(each): index for index, each in enumerate(ordered)}
     fixed_at = np.array([*(index_of[id(each)] for each in fixed), -1], dtype=np.int16)
     of_fixed = set(fixed_at.tolist())
-    for index, (_, refused) in reversed(list(enumerate(told))):
+    for index, (_, refused) in reversed(list(enumerate(ordered))):
         if index not in of_fixed:
             code[refused] = index
     first = fixed_at[place]
     code = np.where((first >= 0) & ((code < 0) | (first < code)), first, code)
-    return RootCauses(tuple(told), code)
+    return RootCauses(tuple(ordered), code)
 
 
 def _stage(refusal: MachineRefusal) -> Stage:
     return refusal.cause.reason.stage
 
 
-def rule_refusals(told: Iterable[tuple[AnyReason, Bool]]) -> list[MachineRefusal]:
+def rule_refusals(found: Iterable[tuple[AnyReason, Bool]]) -> list[MachineRefusal]:
     """Return refusals by rules between tasks, in the order of `RuleState.refusals`."""
-    return [MachineRefusal(Cause(reason), refused) for reason, refused in told]
+    return [MachineRefusal(Cause(reason), refused) for reason, refused in found]

@@ -66,15 +66,15 @@ def static_row(machines: MachineTable, shape: TaskClass, rules: NodeRules) -> St
         why = Cause(StatedReason(shape.invalid, Stage.NAMED))
         return row.add_refusals(np.ones(count, dtype=np.bool_), why)
     # Each taint gives a refusal of its own, so there may be hundreds of refusals.
-    told = rules.lasting_refusals(machines, shape)
+    lasting = rules.lasting_refusals(machines, shape)
     first = np.full(count, -1, dtype=np.int16)
-    for index in range(len(told) - 1, -1, -1):
-        first[told[index].refused] = index
+    for index in range(len(lasting) - 1, -1, -1):
+        first[lasting[index].refused] = index
     used = np.unique(first[first >= 0])
-    code_of = np.full(len(told) + 1, -1, dtype=np.int16)
+    code_of = np.full(len(lasting) + 1, -1, dtype=np.int16)
     code_of[used] = np.arange(len(used))
     code = code_of[first]
-    return StaticRow(code < 0, code, tuple(told[index].cause for index in used.tolist()))
+    return StaticRow(code < 0, code, tuple(lasting[index].cause for index in used.tolist()))
 
 
 class StaticRows:
@@ -151,7 +151,7 @@ def verdict(
     pins = list_pin_refusals(cluster, cls)
     found = find_refusals_by_resource(free[:, : len(request)], request, cluster.resources.names)
     found += rule_refusals(rules.refusals(index))
-    told = static.refusals() if refusals is None else refusals
+    stated = static.refusals() if refusals is None else refusals
     if pins:
-        return make_root_causes(len(cluster.machines), [*pins, *told, *found, *others])
-    return make_root_causes(len(cluster.machines), [*found, *others], (told, static.code))
+        return make_root_causes(len(cluster.machines), [*pins, *stated, *found, *others])
+    return make_root_causes(len(cluster.machines), [*found, *others], (stated, static.code))

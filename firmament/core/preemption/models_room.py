@@ -71,7 +71,7 @@ class MachinesNeedingLedgerCheck:
     """Says on which machines some ledger must be asked before preemption places a task there: the *closed* machines.
 
     A ledger closes a machine that is full by its account, or that tasks must reach in a certain order; see
-    ``find_needing_check``. ``guests``: by machine, the classes of the tasks that preemption places there.
+    ``find_needing_check``. ``preemptors``: by machine, the classes of the tasks that preemption places there.
     """
 
     def __init__(self, problem: PlacementProblem, preemption: PreemptionProblem, placed: Assignments) -> None:
@@ -80,12 +80,12 @@ class MachinesNeedingLedgerCheck:
         self._quiet = np.ones(problem.machines, dtype=np.bool_)
         self._quiet[placed.machine] = False
         self._open: dict[tuple[int, int], Bool] = {}
-        self.guests: dict[int, list[int]] = {}
+        self.preemptors: dict[int, list[int]] = {}
 
     def copy(self) -> MachinesNeedingLedgerCheck:
         """Return an independent copy; what never changes within a round is shared."""
         twin = copy.copy(self)
-        twin.guests = {machine: list(classes) for machine, classes in self.guests.items()}
+        twin.preemptors = {machine: list(classes) for machine, classes in self.preemptors.items()}
         return twin
 
     def list_closing(self, cls: int, machine: int) -> list[bool]:
@@ -112,8 +112,8 @@ class MachinesNeedingLedgerCheck:
             may_go = preemption.leaving | (preemption.victim_priority < priority)
             self._open[key] = self._promising(cls, preemption.row[may_go])
         found: Bool = self._open[key] & self._quiet
-        if self.guests and not self._takes_several(cls):
-            found[list(self.guests)] = False
+        if self.preemptors and not self._takes_several(cls):
+            found[list(self.preemptors)] = False
         return found
 
     def _takes_several(self, cls: int) -> bool:
@@ -133,27 +133,27 @@ class MachinesNeedingLedgerCheck:
             for opening in self._problem.rooms_after_eviction
         )
 
-    def meets_guests(self, cls: int, machine: int) -> bool:
+    def meets_preemptors(self, cls: int, machine: int) -> bool:
         """Return whether tasks of a class would share capacity with tasks placed on a machine by preemption."""
-        return machine in self.guests and self.shares(cls)
+        return machine in self.preemptors and self.shares(cls)
 
-    def add_guest(self, cls: int, machine: int) -> None:
+    def add_preemptor(self, cls: int, machine: int) -> None:
         """Note that a task of a class is placed on a machine by preemption."""
-        self.guests.setdefault(machine, []).append(cls)
+        self.preemptors.setdefault(machine, []).append(cls)
 
     def admits(self, cls: int, machine: int, gone: Iterable[int]) -> bool:
         """Return whether a closed machine can take a task of a class after the tasks ``gone`` have left.
 
         Call this for closed machines only.
         """
-        coming = self.guests.get(machine, ())
+        coming = self.preemptors.get(machine, ())
         if not self._quiet[machine] or (coming and not self._takes_several(cls)):
             return False
         return self._has_room([*coming, cls], machine, gone)
 
     def stays_open(self, machine: int, gone: Iterable[int]) -> bool:
         """Return whether the tasks that preemption placed on a machine still fit if only the tasks ``gone`` leave."""
-        return machine not in self.guests or self._has_room(self.guests[machine], machine, gone)
+        return machine not in self.preemptors or self._has_room(self.preemptors[machine], machine, gone)
 
     def _has_room(self, classes: Sequence[int], machine: int, gone: Iterable[int]) -> bool:
         """Return whether ``classes`` fit by all ledgers that close the machine, once ``gone`` have left."""

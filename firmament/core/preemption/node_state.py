@@ -29,7 +29,7 @@ class PreemptionState:
     * ``remaining``: int64[C], tasks without a place; ``waiting``: int64[C, WAIT_BUCKETS], tasks without a place at the
       beginning;
     * ``alike``: int64[V + 1], a number that tasks of one machine share if they have equal priority and start;
-    * ``taken``: (class, machine) of each place given, in order; ``guests``: by machine, the classes that got places
+    * ``taken``: (class, machine) of each place given, in order; ``preemptors``: by machine, the classes that got places
       there;
     * ``chosen``: by machine, the tasks chosen to leave;
     * ``allowed``: int64[B], evictions that budgets still allow, negative where exceeded; ``spare``: int64[G], how many
@@ -80,7 +80,7 @@ class PreemptionState:
         self.spare = preemption.spare.copy()
         self.gangs = VictimGangs(preemption)
         self.taken: list[tuple[int, int]] = []
-        self.guests: dict[int, list[int]] = {}
+        self.preemptors: dict[int, list[int]] = {}
         self.chosen: dict[int, list[int]] = {}
         self.elsewhere: dict[int, tuple[int, ...]] = {}
         """By index in ``taken``: the victims, on any machine, whose eviction frees the quota for that place."""
@@ -105,7 +105,7 @@ class PreemptionState:
         twin.ledgers = [ledger.copy() for ledger in self.ledgers]
         twin.ledger_closed = self.ledger_closed.copy()
         twin.taken = list(self.taken)
-        twin.guests = {machine: list(classes) for machine, classes in self.guests.items()}
+        twin.preemptors = {machine: list(classes) for machine, classes in self.preemptors.items()}
         twin.chosen = {machine: list(victims) for machine, victims in self.chosen.items()}
         twin.elsewhere = dict(self.elsewhere)
         twin.state = self.state.copy()
@@ -186,7 +186,7 @@ class PreemptionState:
         for ledger, closes in zip(self.ledgers, closing, strict=True):
             if not closes and int(ledger.room_at(known_as, at)[0]) <= 0:
                 return False
-        asked = any(closing) or self.ledger_closed.meets_guests(cls, machine)
+        asked = any(closing) or self.ledger_closed.meets_preemptors(cls, machine)
         if asked and not self.ledger_closed.admits(cls, machine, self.list_gone(machine)):
             return False
         return self.constraints.allows(cls, machine)
@@ -336,29 +336,29 @@ class PreemptionState:
 
     def put(self, cls: int, machine: int) -> None:
         """Place a task of a class on a machine, without checking that the machine takes it."""
-        self._book_guest(cls, machine, 1)
+        self._book_preemptor(cls, machine, 1)
         self.taken.append((cls, machine))
-        self.guests.setdefault(machine, []).append(cls)
+        self.preemptors.setdefault(machine, []).append(cls)
         if self.ledger_closed.closes(cls, machine):
-            self.ledger_closed.add_guest(cls, machine)
+            self.ledger_closed.add_preemptor(cls, machine)
             return
         if self.ledger_closed.shares(cls):
-            self.ledger_closed.add_guest(cls, machine)
+            self.ledger_closed.add_preemptor(cls, machine)
         for ledger in self.ledgers:
             shapes = self.problem.map_to_ledgers(self.problem.shape[cls : cls + 1])
             ledger.book(shapes, np.array([machine]), np.ones(1, dtype=np.int64))
 
     def withdraw(self, cls: int, machine: int) -> None:
         """Undo a placement of this stage; not possible with ledgers, which cannot release anything."""
-        self._book_guest(cls, machine, -1)
+        self._book_preemptor(cls, machine, -1)
         self.taken.remove((cls, machine))
-        self.guests[machine].remove(cls)
+        self.preemptors[machine].remove(cls)
 
     def take_back(self, cls: int, machine: int) -> None:
         """Undo a placement that existed when the stage began; not possible with ledgers."""
-        self._book_guest(cls, machine, -1)
+        self._book_preemptor(cls, machine, -1)
 
-    def _book_guest(self, cls: int, machine: int, count: int) -> None:
+    def _book_preemptor(self, cls: int, machine: int, count: int) -> None:
         self.room[machine] -= self.request(cls) * count
         self.remaining[cls] -= count
         for limit in self.limits:

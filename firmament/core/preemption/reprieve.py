@@ -21,7 +21,7 @@ def consolidate(now: PreemptionState, begin: int) -> None:
         for cls, machine in reversed(given[-now.tuning.most_moves :]):
             if now.chosen.get(machine) and _move(now, cls, machine):
                 touched.add(machine)
-    touched.update(machine for machine, guests in now.guests.items() if len(guests) > 1)
+    touched.update(machine for machine, preemptors in now.preemptors.items() if len(preemptors) > 1)
     for machine in sorted(touched):
         _reprieve(now, machine)
     reprieve_gangs(now)
@@ -99,8 +99,8 @@ def _can_stay(now: PreemptionState, machine: int, victim: int) -> bool:
 
 def _not_needed(now: PreemptionState, machine: int, victim: int) -> bool:
     """Return whether all tasks that got places on a machine still fit if a victim stays there."""
-    guests = now.guests.get(machine, [])
-    if not _leaves_room(now, machine, guests, now.sizes[victim]):
+    preemptors = now.preemptors.get(machine, [])
+    if not _leaves_room(now, machine, preemptors, now.sizes[victim]):
         return False
     if not now.ledger_closed.stays_open(machine, set(now.list_gone(machine)) - {victim}):
         return False
@@ -109,10 +109,10 @@ def _not_needed(now: PreemptionState, machine: int, victim: int) -> bool:
     if not now.rules(kind).matters:
         return True
     if state.rules.matters_elsewhere(kind):
-        return not guests  # a task elsewhere in the domain may fit only if the victim leaves
+        return not preemptors  # a task elsewhere in the domain may fit only if the victim leaves
     state.add(kind, machine, 1)
     allowed = True
-    for cls in guests:
+    for cls in preemptors:
         state.add(cls, machine, -1)
         allowed = allowed and state.allows(cls, machine)
         state.add(cls, machine, 1)
@@ -120,11 +120,11 @@ def _not_needed(now: PreemptionState, machine: int, victim: int) -> bool:
     return allowed
 
 
-def _leaves_room(now: PreemptionState, machine: int, guests: list[int], size: Int64) -> bool:
-    """Return whether a machine can do without ``size`` in all columns that its new tasks, ``guests``, need."""
-    if not guests:
+def _leaves_room(now: PreemptionState, machine: int, preemptors: list[int], size: Int64) -> bool:
+    """Return whether a machine can do without ``size`` in all columns that its new tasks, ``preemptors``, need."""
+    if not preemptors:
         return True
-    needed = np.logical_or.reduce([now.heeds(cls) for cls in guests])
+    needed = np.logical_or.reduce([now.heeds(cls) for cls in preemptors])
     return bool((now.room[machine] >= size)[needed & (size > 0)].all())
 
 
@@ -136,7 +136,7 @@ def list_decisions(now: PreemptionState) -> tuple[PreemptionDecision, ...]:
     """
     preemption = now.preemption
     budget_left = preemption.allowed.copy()
-    told: set[int] = set()
+    evicted: set[int] = set()
     waits: dict[int, tuple[int, ...]] = {}
     found = []
     for index, (cls, machine) in enumerate(now.taken):
@@ -145,8 +145,10 @@ def list_decisions(now: PreemptionState) -> tuple[PreemptionDecision, ...]:
             waits[machine] = (*chosen, *_list_awaited(now, machine))
         elsewhere = now.elsewhere.get(index, ())
         chosen = tuple(dict.fromkeys((*chosen, *elsewhere)))
-        evicts = tuple(victim for victim in chosen if victim not in told and not preemption.leaving[victim])
-        told.update(evicts)
+        evicts = tuple(
+            victim for victim in chosen if victim not in evicted and not preemption.leaving[victim]
+        )
+        evicted.update(evicts)
         beyond = set()
         for victim in evicts:
             budgets = preemption.budgets[preemption.kind[victim]]
@@ -173,24 +175,24 @@ def _add_gangs(now: PreemptionState, victims: list[int]) -> tuple[int, ...]:
 def _list_awaited(now: PreemptionState, machine: int) -> list[int]:
     """Return the tasks that leave a machine anyway and must be gone before its new tasks fit."""
     preemption = now.preemption
-    guests = now.guests.get(machine, [])
+    preemptors = now.preemptors.get(machine, [])
     span = range(int(now.first[machine]), int(now.first[machine + 1]))
     needed = []
     for task in reversed([task for task in span if preemption.leaving[task]]):
         kind = now.problem.classes + int(preemption.kind[task])
         ruled = now.rules(kind).matters
-        kept = machine in now.ledger_closed.guests
-        if not ruled and not kept and _leaves_room(now, machine, guests, now.sizes[task]):
+        kept = machine in now.ledger_closed.preemptors
+        if not ruled and not kept and _leaves_room(now, machine, preemptors, now.sizes[task]):
             now.room[machine] -= now.sizes[task]
         else:
             needed.append(task)
-    return sorted({*needed, *_list_awaited_elsewhere(now, machine, guests)})
+    return sorted({*needed, *_list_awaited_elsewhere(now, machine, preemptors)})
 
 
-def _list_awaited_elsewhere(now: PreemptionState, machine: int, guests: list[int]) -> set[int]:
-    """Return tasks that leave other machines, and until then keep the new tasks (``guests``) out of a domain."""
+def _list_awaited_elsewhere(now: PreemptionState, machine: int, preemptors: list[int]) -> set[int]:
+    """Return tasks that leave other machines, and until then keep the new tasks (``preemptors``) out of a domain."""
     state, preemption = now.state, now.preemption
-    numbers = {each.counter for cls in guests for each in now.rules(cls).exclusions}
+    numbers = {each.counter for cls in preemptors for each in now.rules(cls).exclusions}
     found = set()
     for number in numbers:
         counter = state.rules.counters[number]

@@ -36,7 +36,7 @@ class TrialCluster:
         self._tasks: dict[str, TasksBound] = {}
         self._home: dict[str, dict[str, None]] = {}
         ending: list[TasksBound] = []
-        self._guests: dict[str, dict[str, None]] = {}
+        self._preemptors: dict[str, dict[str, None]] = {}
         self.emptied: dict[str, None] = {}
         self.moved: dict[str, str] = {}
         for each in events:
@@ -112,7 +112,7 @@ class TrialCluster:
     def tasks_on(self, machine: str) -> list[str]:
         """Return the uids of the movable tasks that are on a machine now."""
         at_home = [uid for uid in self._home.get(machine, ()) if uid not in self.moved]
-        return [*at_home, *self._guests.get(machine, ())]
+        return [*at_home, *self._preemptors.get(machine, ())]
 
     def free_on(self, machine: str) -> Int64:
         """Return what is free on a machine now: int64[K]."""
@@ -140,12 +140,12 @@ class TrialCluster:
         row = self.requests_of_task(uid)
         self._free[self._rows[self.place_of(uid)]] += row
         self._free[self._rows[machine]] -= row
-        self._guests.get(self.place_of(uid), {}).pop(uid, None)
+        self._preemptors.get(self.place_of(uid), {}).pop(uid, None)
         if machine == self._tasks[uid].machine:
             self.moved.pop(uid, None)
         else:
             self.moved[uid] = machine
-            self._guests.setdefault(machine, {})[uid] = None
+            self._preemptors.setdefault(machine, {})[uid] = None
 
     def _may_fit(self, machines: Sequence[str], uids: Sequence[str], open_to: MachineSets) -> bool:
         """Return whether the tasks ``uids`` may all have places elsewhere, see ``may_fit``; False is certain."""

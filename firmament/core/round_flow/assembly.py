@@ -168,19 +168,19 @@ def snapshot_flow(
 
     def static(shape: int) -> list[MachineRefusal]:
         by_models = (each.refusals(shape) for each in assessed.assessments)
-        told = [
+        by_model_rules = [
             MachineRefusal(Cause(StatedReason(words)), refused)
             for found in by_models
             for words, refused in found
         ]
-        return [*assessed.static[shape].refusals(), *told]
+        return [*assessed.static[shape].refusals(), *by_model_rules]
 
     found = find_gates(problem, resources, lambda shape: assessed.static[shape].refusals())
     kept = find_kept_back(problem, placed, resources, static)
     uids = _uids(snapshot, placed) if with_tasks else ()
-    told = RoundWords(snapshot.machine_names, resources, words)
+    round_words = RoundWords(snapshot.machine_names, resources, words)
     held = limit_to_capacity(problem, assessed.machines.capacity)
-    return _flow(held, placement, placed, told, _Met(found, kept), points, uids)
+    return _flow(held, placement, placed, round_words, _Met(found, kept), points, uids)
 
 
 def problem_flow(problem: PlacementProblem, placement: Placement, words: RoundWords) -> RoundFlow:
@@ -232,17 +232,17 @@ def _classes(
 ) -> tuple[FlowClass, ...]:
     columns = (problem.shape, problem.counts.sum(axis=1), placed.count_per_class(problem.classes), prices)
     classes = []
-    for number, (told, shape, tasks, there, price) in enumerate(
+    for number, (described, shape, tasks, there, price) in enumerate(
         zip(words.classes, *(each.tolist() for each in columns), strict=True)
     ):
         gate = met.gates.get(shape, _UNKNOWN)
         amounts = zip(words.resources, problem.requests[shape].tolist(), strict=True)
         classes.append(
             FlowClass(
-                name=told.name,
-                job=told.job,
-                namespace=told.namespace,
-                priority=told.priority,
+                name=described.name,
+                job=described.job,
+                namespace=described.namespace,
+                priority=described.priority,
                 tasks=tasks,
                 placed=there,
                 price=None if np.isnan(price) else price,

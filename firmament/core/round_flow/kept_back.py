@@ -75,7 +75,8 @@ def _nearest(causes: RootCauses) -> Bool:
 def _order(causes: RootCauses, matter: Bool) -> list[tuple[str, int]]:
     """Return the number of machines by reason; first the reason of most machines that ``matter`` (bool[M])."""
     found = [
-        (-int((told & matter).sum()), -int(told.sum()), text) for text, told in causes.machines().items()
+        (-int((affected & matter).sum()), -int(affected.sum()), text)
+        for text, affected in causes.machines().items()
     ]
     return [(text, -machines) for _, machines, text in sorted(found)]
 

@@ -135,12 +135,12 @@ def arrive_bound(cluster: Cluster, task: int, cls: int, machine: str, now: float
     The task's gang is touched, that is, checked again.
     """
     tasks = cluster.tasks
-    told_to_go = bool(tasks.leaving[task]) and cluster.where(task) == machine
+    asked_to_leave = bool(tasks.leaving[task]) and cluster.where(task) == machine
     if cluster.where(task) != machine:
         cluster.devices.withdraw(tasks.uid[task])
     cluster.vacate(task)
     tasks.cls[task] = cls
-    tasks.leaving[task] = told_to_go or cluster.classes.rows[cls].content.terminating
+    tasks.leaving[task] = asked_to_leave or cluster.classes.rows[cls].content.terminating
     tasks.owed[task] = tasks.dated[task] = tasks.unschedulable[task] = tasks.refused[task] = False
     tasks.message[task] = ""
     tasks.assigned[task] = now

@@ -55,9 +55,9 @@ class Clients:
 
 def names_of(context: Any) -> frozenset[str]:
     """Return the common name and the alternative names in the certificate of a call's peer."""
-    told: Mapping[str, Sequence[bytes]] = context.auth_context()
+    stated: Mapping[str, Sequence[bytes]] = context.auth_context()
     return frozenset(
-        each.decode("utf-8", "replace") for kind in _NAMES for each in told.get(kind, ()) if each
+        each.decode("utf-8", "replace") for kind in _NAMES for each in stated.get(kind, ()) if each
     )
 
 

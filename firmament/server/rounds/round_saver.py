@@ -111,7 +111,7 @@ class SavedRoundWriter:
         }
         self._queue: Queue[RoundRecord | None] = Queue(WAITING_ROUNDS)
         self._left_out = 0
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._write_all, name="saved-rounds", daemon=True)
         self._thread.start()
@@ -155,7 +155,7 @@ class SavedRoundWriter:
     def _note_failure(self, kind: str, why: str) -> None:
         with self._lock:
             self._left_out += 1
-            known = kind in self._told
-            self._told.add(kind)
+            known = kind in self._logged
+            self._logged.add(kind)
         if not known:
             log.warning("round not saved reason=%r; further failures of this kind are not logged", why)

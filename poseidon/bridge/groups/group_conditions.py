@@ -17,7 +17,7 @@ SCHEDULED, UNSCHEDULABLE = "Scheduled", "Unschedulable"
 _WAITS = frozenset({pb.GangState.WAITING, pb.GangState.FAILED, pb.GangState.PREEMPTED})
 
 
-class _Told(NamedTuple):
+class _WrittenCondition(NamedTuple):
     """A group's condition as last written; ``gist`` is the condition's message without counts."""
 
     status: str
@@ -34,7 +34,7 @@ class GroupConditions:
 
     def __init__(self, wall: Callable[[], float]) -> None:
         self._wall = wall
-        self._told: dict[str, _Told] = {}
+        self._written: dict[str, _WrittenCondition] = {}
 
     def consider(
         self, uid: str, found: Known, state: pb.GangState.State.ValueType, message: str
@@ -49,19 +49,19 @@ class GroupConditions:
         status, message = ("False", message) if waits else ("True", "")
         if isinstance(found, NativePodGroup):
             message = " ".join(filter(None, (message, list_ignored_by_native(found))))
-        told = self._told.get(uid) or _as_found(found)
-        if (told.status, told.gist) == (status, reasons_of(message)):
-            self._told[uid] = told
+        former = self._written.get(uid) or _as_found(found)
+        if (former.status, former.gist) == (status, reasons_of(message)):
+            self._written[uid] = former
             return None
-        since = told.since if told.status == status and told.since else format_time(self._wall())
-        self._told[uid] = _Told(status, reasons_of(message), since)
+        since = former.since if former.status == status and former.since else format_time(self._wall())
+        self._written[uid] = _WrittenCondition(status, reasons_of(message), since)
         condition = Condition(_type_of(found), status, UNSCHEDULABLE if waits else SCHEDULED, message, since)
         namespace = found.metadata.namespace or "default"
         return GroupConditionWrite(uid, namespace, found.metadata.name, condition, composite)
 
     def forget(self, uid: str) -> None:
         """Remove a PodGroup that has been deleted."""
-        self._told.pop(uid, None)
+        self._written.pop(uid, None)
 
 
 def _type_of(found: NativePodGroup | CompositePodGroup) -> ConditionType:
@@ -69,9 +69,9 @@ def _type_of(found: NativePodGroup | CompositePodGroup) -> ConditionType:
     return ConditionType.COMPOSITE_POD_GROUP_SCHEDULED if composite else ConditionType.POD_GROUP_SCHEDULED
 
 
-def _as_found(found: NativePodGroup | CompositePodGroup) -> _Told:
+def _as_found(found: NativePodGroup | CompositePodGroup) -> _WrittenCondition:
     """Return the condition that is in the object's status."""
     for each in found.status.conditions:
         if each.type == _type_of(found):
-            return _Told(each.status, reasons_of(each.message), each.last_transition_time)
-    return _Told("", "", None)
+            return _WrittenCondition(each.status, reasons_of(each.message), each.last_transition_time)
+    return _WrittenCondition("", "", None)

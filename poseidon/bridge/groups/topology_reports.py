@@ -30,20 +30,20 @@ class TopologyNotes:
     def __init__(self, actions: list[Action], wall: Callable[[], float]) -> None:
         self._actions = actions
         self._wall = wall
-        self._told = WrittenTexts()
+        self._texts = WrittenTexts()
         self._written: dict[str, float] = {}
         self._complained: dict[str, str] = {}
 
     def read_notes(self, described: DescribedMap[Any]) -> Mapping[str, str]:
         """Return the keys and values that this program has written into a ConfigMap, as last seen."""
-        return self._told.read_data(described)
+        return self._texts.read_data(described)
 
     def write_changes(self, described: DescribedMap[Any], outlook: Outlook) -> bool:
         """Write changes of a group's state into its ConfigMap; return whether a change of the message is postponed.
 
         A message of which only figures have changed is written about once a minute.
         """
-        known, data, now = self._told.read_data(described), outlook.data, self._wall()
+        known, data, now = self._texts.read_data(described), outlook.data, self._wall()
         message, former = data.get("message") or "", known.get("message", "")
         changed = message != former or data.get("status", "") != known.get("status", "")
         calm = changed and data.get("status", "") == known.get("status", "") and gist(message) == gist(former)
@@ -57,7 +57,7 @@ class TopologyNotes:
 
     def label(self, member: Member, labels: Values) -> None:
         """Write the labels of a pod whose values have changed."""
-        write = self._told.find_label_change(member, labels)
+        write = self._texts.find_label_change(member, labels)
         if write is not None:
             self._actions.append(write)
 
@@ -70,7 +70,7 @@ class TopologyNotes:
         """Write one event about a fault ("" for none) for as long as the fault lasts, even if this program restarts."""
         said = self._complained.get(described.uid)
         if said is None:
-            said = self._told.read_data(described).get("message", "")
+            said = self._texts.read_data(described).get("message", "")
         self._complained[described.uid] = text
         if text and text != said:
             metadata = described.found.metadata
@@ -80,12 +80,12 @@ class TopologyNotes:
 
     def forget(self, uid: str) -> None:
         """Remove an object that does not exist any more."""
-        self._told.forget(uid)
+        self._texts.forget(uid)
         self._written.pop(uid, None)
         self._complained.pop(uid, None)
 
     def _write(self, described: DescribedMap[Any], data: Values) -> None:
-        write = self._told.find_map_change(described, data)
+        write = self._texts.find_map_change(described, data)
         if write is not None:
             self._actions.append(write)
 

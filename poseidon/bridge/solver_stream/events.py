@@ -178,9 +178,9 @@ class EventStream:
             return []
         stores.bind_check.forget_classes(gone)
         stores.images.want_only(stores.classes.images())
-        told = [number for number in gone if number in self._sent_classes]
-        self._sent_classes.difference_update(told)
-        return [pb.Event(class_removed=number) for number in told]
+        known = [number for number in gone if number in self._sent_classes]
+        self._sent_classes.difference_update(known)
+        return [pb.Event(class_removed=number) for number in known]
 
     def _set_application_records(self, applications: NetworkState) -> None:
         """Send records of the applications and networks in force, if a cost model reads them."""

@@ -139,11 +139,11 @@ class Transport:
         """
         try:
             async with await self._open("GET", "/version", self._timeout) as response:
-                told = response.headers.get("Date", "")
+                date = response.headers.get("Date", "")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _unreachable("GET", "/version", error) from error
         try:
-            return parsedate_to_datetime(told).timestamp()
+            return parsedate_to_datetime(date).timestamp()
         except ValueError:
             return None
 

@@ -171,8 +171,8 @@ class Evictor(WorkerPool[EvictionRequest]):
             "message": request.message,
             "lastTransitionTime": format_time(self._environment.wall()),
         }
-        told = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
-        await self._transport.patch(f"{pod.path}/status", msgspec.json.encode(told), STRATEGIC_MERGE_PATCH)
+        patch = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
+        await self._transport.patch(f"{pod.path}/status", msgspec.json.encode(patch), STRATEGIC_MERGE_PATCH)
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
         await self._transport.delete(pod.path, msgspec.json.encode(options))
 

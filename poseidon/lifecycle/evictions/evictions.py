@@ -92,8 +92,8 @@ class Evictions:
             if delta.kind == pb.Delta.PLACE:
                 for leader in delta.depends_on:
                     if leader in victims:
-                        guest = self._name_for(leader, delta.task)
-                        found[leader] = f"Preempted by pod {guest} on node {victims[leader].machine}"
+                        preemptor = self._name_for(leader, delta.task)
+                        found[leader] = f"Preempted by pod {preemptor} on node {victims[leader].machine}"
         return found
 
     def _name_for(self, reader: str, uid: str) -> str:

@@ -40,19 +40,23 @@ class ProposedRound(NamedTuple):
     unmade: frozenset[str]
 
 
-def outranks(guest: Task, victim: Task) -> bool:
-    """Return whether ``victim`` may be evicted for ``guest``, by their priorities.
+def outranks(preemptor: Task, victim: Task) -> bool:
+    """Return whether ``victim`` may be evicted for ``preemptor``, by their priorities.
 
     If the priorities are equal and both pods are in groups, the groups' priorities decide.
     """
-    if guest.priority != victim.priority:
-        return guest.priority > victim.priority
-    if guest.group_priority is None or victim.group_priority is None or victim.priority >= SYSTEM_CRITICAL:
+    if preemptor.priority != victim.priority:
+        return preemptor.priority > victim.priority
+    if (
+        preemptor.group_priority is None
+        or victim.group_priority is None
+        or victim.priority >= SYSTEM_CRITICAL
+    ):
         return False
-    return guest.group_priority > victim.group_priority
+    return preemptor.group_priority > victim.group_priority
 
 
-def _nobody_does(guest: PodRecord, victim: PodRecord) -> bool:  # noqa: ARG001 - stands for one that looks at them
+def _nobody_does(preemptor: PodRecord, victim: PodRecord) -> bool:  # noqa: ARG001 - stands for one that looks at them
     """Return False: without queues, no pod is evicted for its quota."""
     return False
 
@@ -118,10 +122,10 @@ class _Inquiry:
         self._failing = {uid for uid in asked.victims if gangs.is_failing(uid)}
         comes_to, goes_from = self._nodes(asked.places), self._nodes(asked.victims.values())
         for place in asked.places:
-            guest, nodes = tasks.get(place.task), comes_to[self._kin(place.task)]
+            preemptor, nodes = tasks.get(place.task), comes_to[self._kin(place.task)]
             for uid in place.depends_on:
-                if guest is not None and uid in self._victims:
-                    self._examine(guest, uid, near=not nodes.isdisjoint(goes_from[self._kin(uid)]))
+                if preemptor is not None and uid in self._victims:
+                    self._examine(preemptor, uid, near=not nodes.isdisjoint(goes_from[self._kin(uid)]))
 
     def refuse(self, uids: Iterable[str], verdict: Verdict) -> None:
         """Note that these victims must stay, and why."""
@@ -151,22 +155,24 @@ class _Inquiry:
                 found += [new] if new else []
         return found
 
-    def _examine(self, guest: PodRecord, uid: str, *, near: bool) -> None:
-        """Note whether a victim may be evicted for ``guest``.
+    def _examine(self, preemptor: PodRecord, uid: str, *, near: bool) -> None:
+        """Note whether a victim may be evicted for ``preemptor``.
 
-        ``near``: a pod of the victim's gang leaves a node to which a pod of the guest's gang comes.
+        ``near``: a pod of the victim's gang leaves a node to which a pod of the preemptor's gang comes.
         """
         victim = self._tasks.get(uid)
-        if not self._evicts(guest):
-            self._words[uid] = Verdict(Reason.NOT_LOWER, f"{guest.task.name} evicts nobody")
-        elif victim is not None and self._takes_quota(guest, victim):
-            self._causes.setdefault(uid, []).append(guest.task.uid)
-        elif victim is None or not outranks(guest.task, victim.task):
-            self._words[uid] = Verdict(Reason.NOT_LOWER, f"it is no less important than {guest.task.name}")
+        if not self._evicts(preemptor):
+            self._words[uid] = Verdict(Reason.NOT_LOWER, f"{preemptor.task.name} evicts nobody")
+        elif victim is not None and self._takes_quota(preemptor, victim):
+            self._causes.setdefault(uid, []).append(preemptor.task.uid)
+        elif victim is None or not outranks(preemptor.task, victim.task):
+            self._words[uid] = Verdict(
+                Reason.NOT_LOWER, f"it is no less important than {preemptor.task.name}"
+            )
         elif not near:
-            self._words[uid] = Verdict(Reason.NO_REASON, f"{guest.task.name} comes to another node")
+            self._words[uid] = Verdict(Reason.NO_REASON, f"{preemptor.task.name} comes to another node")
         else:
-            self._causes.setdefault(uid, []).append(guest.task.uid)
+            self._causes.setdefault(uid, []).append(preemptor.task.uid)
 
     def _nodes(self, deltas: Iterable[pb.Delta]) -> dict[str, set[str]]:
         """Return the nodes of deltas by gang; for pods without a gang, by uid."""

@@ -50,17 +50,17 @@ class EvictionLog:
 
         ``nominee`` is the pod that gets the place.
         """
-        told = record.disruption
-        if told is None or not record.node or record.uid in self._found:
+        disruption = record.disruption
+        if disruption is None or not record.node or record.uid in self._found:
             return False
         kind, beneficiary = EVICTED, None
-        if told.reason == PREEMPTION_BY_SCHEDULER or nominee is not None:
+        if disruption.reason == PREEMPTION_BY_SCHEDULER or nominee is not None:
             kind = PREEMPTED
-            named = _FOR.search(told.message)
+            named = _FOR.search(disruption.message)
             beneficiary = named.group(1) if named else nominee
         elif record.moves_to:
             kind, beneficiary = MOVED, record.moves_to
-        self.put(record.uid, Eviction(told.at or now, record.name, record.node, kind, beneficiary))
+        self.put(record.uid, Eviction(disruption.at or now, record.name, record.node, kind, beneficiary))
         return True
 
     def put(self, uid: str, eviction: Eviction) -> None:

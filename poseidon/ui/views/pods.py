@@ -133,25 +133,25 @@ def show_pod(
 
 def list_story(record: PodEntry) -> list[dict[str, Any]]:
     """Return the history of a pod as its object shows it, oldest event first."""
-    told = [(record.created, "created")]
-    told += [(at, text) for at, text in record.said]
+    steps = [(record.created, "created")]
+    steps += [(at, text) for at, text in record.said]
     if record.node:
-        told.append((record.scheduled or record.since, f"bound to node {record.node}"))
+        steps.append((record.scheduled or record.since, f"bound to node {record.node}"))
     if record.started:
-        told.append((record.started, "started"))
+        steps.append((record.started, "started"))
     if record.disruption is not None:
-        told.append(
+        steps.append(
             (record.disruption.at, f"has to leave: {record.disruption.message or record.disruption.reason}")
         )
     if record.moves_to:
-        told.append((record.deleted or record.since, f"its replacement is meant for node {record.moves_to}"))
+        steps.append((record.deleted or record.since, f"its replacement is meant for node {record.moves_to}"))
     if record.deleted:
-        told.append((record.deleted, "is being deleted"))
+        steps.append((record.deleted, "is being deleted"))
     if record.phase == ENDED:
-        told.append((record.since, f"ended: {record.reason}" if record.reason else "ended"))
+        steps.append((record.since, f"ended: {record.reason}" if record.reason else "ended"))
     if record.gone:
-        told.append((record.gone, "gone"))
-    return [{"at": at, "what": what} for at, what in sorted(told, key=lambda each: each[0])]
+        steps.append((record.gone, "gone"))
+    return [{"at": at, "what": what} for at, what in sorted(steps, key=lambda each: each[0])]
 
 
 def _outlook(record: PodEntry) -> Iterable[str]:

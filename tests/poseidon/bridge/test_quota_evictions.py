@@ -17,23 +17,23 @@ def ranked(name: str, priority: int, *, on: str = ""):
     return replace(made, spec=replace(made.spec, priority=priority, node_name=on))
 
 
-@pytest.mark.parametrize(("guest", "victim", "evicted"), [(9, 5, ["victim"]), (5, 5, []), (5, 9, [])])
+@pytest.mark.parametrize(("preemptor", "victim", "evicted"), [(9, 5, ["victim"]), (5, 5, []), (5, 9, [])])
 def test_within_a_queue_only_less_important_pods_go_for_its_quota(
-    guest: int, victim: int, evicted: list[str]
+    preemptor: int, victim: int, evicted: list[str]
 ):
-    """The guest comes to another node, so that nothing but quota is a reason."""
+    """The preemptor comes to another node, so that nothing but quota is a reason."""
     stage = Stage().tell(
         flavor(),
         cluster_queue("team", quotas(cpu=1), preemption={"withinClusterQueue": "LowerPriority"}),
         local_queue("users", "team"),
     )
     stage.state.nodes_changed([present(node("n1")), present(node("n2"))])
-    stage.add(ranked("guest", guest), ranked("victim", victim, on="n1"))
+    stage.add(ranked("preemptor", preemptor), ranked("victim", victim, on="n1"))
     stage.state.snapshot()
     stage.state.take_actions()
     deltas = [
         pb.Delta(kind=pb.Delta.PREEMPT, task="pod-victim", machine="n1"),
-        pb.Delta(kind=pb.Delta.PLACE, task="pod-guest", machine="n2", depends_on=["pod-victim"]),
+        pb.Delta(kind=pb.Delta.PLACE, task="pod-preemptor", machine="n2", depends_on=["pod-victim"]),
     ]
     stage.state.on_round(pb.RoundResult(round=1, deltas=deltas))
     actions = stage.state.take_actions()

@@ -31,7 +31,7 @@ def task(uid: str = "t", priority: int = 0, group: int | None = None) -> Task:
 
 
 @pytest.mark.parametrize(
-    ("guest", "victim", "may"),
+    ("preemptor", "victim", "may"),
     [
         ((5, None), (4, None), True),
         ((5, None), (5, None), False),
@@ -48,8 +48,8 @@ def task(uid: str = "t", priority: int = 0, group: int | None = None) -> Task:
         ((SYSTEM_CRITICAL + 1, None), (SYSTEM_CRITICAL, None), True),
     ],
 )
-def test_who_may_go_for_whom(guest, victim, may):
-    assert outranks(task("g", *guest), task("v", *victim)) is may
+def test_who_may_go_for_whom(preemptor, victim, may):
+    assert outranks(task("g", *preemptor), task("v", *victim)) is may
 
 
 def test_evictions_are_limited_over_time():
@@ -105,7 +105,7 @@ def review(
         Gangs(gangs or {}, failing),  # type: ignore[arg-type]
         EvictionRate(EvictionLimits(per_second=1.0, burst=burst), lambda: 0.0),
         lambda record: record.task.uid != "meek",
-        lambda guest, victim: (guest.task.uid, victim.task.uid) in taken,
+        lambda preemptor, victim: (preemptor.task.uid, victim.task.uid) in taken,
     )
     deltas = {uid: pb.Delta(kind=pb.Delta.PREEMPT, task=uid, machine=node) for uid, node in victims.items()}
     staying = found.list_staying(ProposedRound(deltas, places, frozenset(unmade)))
@@ -157,7 +157,7 @@ def test_gangs_may_come_to_any_node_of_theirs():
     assert review({"a": "n2"}, *places, gangs=gangs) == {}
 
 
-def test_pods_of_failed_gangs_go_without_a_guest():
+def test_pods_of_failed_gangs_go_without_a_preemptor():
     assert review({"a": "n1", "b": "n1"}, failing=["a"]).keys() == {"b"}
     assert review({"a": "n1"}, place("meek", "n1", "a"), failing=["a"]) == {}
 

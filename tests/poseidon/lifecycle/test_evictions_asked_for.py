@@ -111,7 +111,7 @@ def test_nor_is_one_whose_node_is_gone():
 
 
 @pytest.mark.parametrize(
-    ("victim", "guest"),
+    ("victim", "preemptor"),
     [
         (pod("low", node="n1", priority=9), {}),
         (pod("low", node="n1", priority=CRITICAL, namespace="kube-system"), {}),
@@ -119,10 +119,10 @@ def test_nor_is_one_whose_node_is_gone():
         (pod("low", node="n1", priority=0), {"preemption_policy": "Never"}),
     ],
 )
-def test_nobody_goes_for_a_pod_that_is_no_more_important_or_evicts_nobody(victim, guest):
+def test_nobody_goes_for_a_pod_that_is_no_more_important_or_evicts_nobody(victim, preemptor):
     scene = Scene(victim)
     made = pod("high", priority=9)
-    scene.pods(replace(made, spec=replace(made.spec, **guest)))
+    scene.pods(replace(made, spec=replace(made.spec, **preemptor)))
     evicted, reports, counts = scene.round(go("low"), come("high", "low"))
     assert (evicted, reports, counts) == ([], {"pod-low", "pod-high"}, refused(Reason.NOT_LOWER))
 
@@ -133,7 +133,7 @@ def task(priority, group_priority=None):
 
 
 @pytest.mark.parametrize(
-    ("guest", "victim", "outranked"),
+    ("preemptor", "victim", "outranked"),
     [
         (task(5), task(4), True),
         (task(5), task(5), False),
@@ -151,8 +151,8 @@ def task(priority, group_priority=None):
         (task(SYSTEM_CRITICAL + 1), task(SYSTEM_CRITICAL), True),
     ],
 )
-def test_a_group_orders_only_its_equals_and_none_that_the_cluster_needs(guest, victim, outranked):
-    assert outranks(guest, victim) is outranked
+def test_a_group_orders_only_its_equals_and_none_that_the_cluster_needs(preemptor, victim, outranked):
+    assert outranks(preemptor, victim) is outranked
 
 
 def test_nobody_goes_where_one_of_those_that_have_to_go_stays():
@@ -279,8 +279,8 @@ def test_evictions_that_have_no_reason_do_not_count():
 
 def test_too_many_at_a_time_are_refused_and_may_go_later():
     crowd = [pod(f"low-{index}", node="n1") for index in range(4)]
-    guests = [pod(f"high-{index}", priority=9) for index in range(4)]
-    scene = Scene(*crowd, *guests, limits=EvictionLimits(per_second=1.0, burst=2))
+    preemptors = [pod(f"high-{index}", priority=9) for index in range(4)]
+    scene = Scene(*crowd, *preemptors, limits=EvictionLimits(per_second=1.0, burst=2))
     asked = [go(f"low-{index}") for index in range(4)]
     asked += [come(f"high-{index}", f"low-{index}") for index in range(4)]
     evicted, reports, counts = scene.round(*asked)

@@ -187,18 +187,18 @@ def test_of_two_pods_that_one_round_gives_the_same_volume_the_second_gets_no_nod
 
 def test_nobody_is_evicted_for_a_pod_whose_claims_allow_no_node():
     harness = Harness()
-    harness.pods(present(pod("victim", node="n1")), present(pod("guest", priority=10)))
-    found = harness.state.tasks.get("pod-guest")
+    harness.pods(present(pod("victim", node="n1")), present(pod("preemptor", priority=10)))
+    found = harness.state.tasks.get("pod-preemptor")
     assert found is not None
     found.claims_refuse = "its volume is elsewhere"
     result = pb.RoundResult(round=1)
     result.deltas.add(kind=pb.Delta.PREEMPT, task="pod-victim", machine="n1")
-    result.deltas.add(kind=pb.Delta.PLACE, task="pod-guest", machine="n1", depends_on=["pod-victim"])
+    result.deltas.add(kind=pb.Delta.PLACE, task="pod-preemptor", machine="n1", depends_on=["pod-victim"])
     harness.state.on_round(result)
     assert not [each for each in harness.state.take_actions() if isinstance(each, Evict)]
     assert {(each.task, each.bound, each.retry) for each in harness.state.take_reports()} == {
         ("pod-victim", False, True),
-        ("pod-guest", False, True),
+        ("pod-preemptor", False, True),
     }
 
 

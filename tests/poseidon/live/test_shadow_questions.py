@@ -60,7 +60,7 @@ def bound(name: str, node: str) -> list[Change[Pod]]:
 async def shadowing(solver: Answers, rate: float = 1000.0):
     told: list[Observation] = []
     async with serving(solver) as targets:
-        made = Shadow(targets, "c", frozenset({"theirs"}), rate, told=told.append)
+        made = Shadow(targets, "c", frozenset({"theirs"}), rate, report=told.append)
         running = asyncio.create_task(made.run())
         try:
             yield made, told

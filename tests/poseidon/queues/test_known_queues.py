@@ -144,12 +144,12 @@ def test_who_may_have_others_evicted_for_their_quota():
     assert book is not None
     book.settle()
 
-    def least(guest, victim):
+    def least(preemptor, victim):
         """By how much one must be more important at least, None for never."""
         may = [
             above
             for above in (-1, 0, 1)
-            if book.allows_eviction(f"ClusterQueue/{guest}", f"ClusterQueue/{victim}", above)
+            if book.allows_eviction(f"ClusterQueue/{preemptor}", f"ClusterQueue/{victim}", above)
         ]
         return may[0] if may else None
 

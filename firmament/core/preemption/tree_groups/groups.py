@@ -233,9 +233,9 @@ class _Attempt:
             machines, which = np.unique(twin.preemption.machine[members], return_inverse=True)
             sizes = np.zeros((len(machines), twin.room.shape[1]), dtype=np.int64)
             np.add.at(sizes, which, twin.sizes[members])
-            guests = np.array([bool(twin.guests.get(machine)) for machine in machines.tolist()])
+            preemptors = np.array([bool(twin.preemptors.get(machine)) for machine in machines.tolist()])
             enough = (twin.room[machines] >= sizes) | (sizes == 0) | ~needed
-            unneeded = bool((enough.all(axis=1) | ~guests).all())
+            unneeded = bool((enough.all(axis=1) | ~preemptors).all())
             if unneeded and all(
                 twin.ledger_closed.stays_open(machine, set(twin.list_gone(machine)) - set(members.tolist()))
                 for machine in machines.tolist()

@@ -86,7 +86,7 @@ class _GangStatus:
     """Whether the solver has given up the gang."""
     withheld: bool = False
     """Whether the gang lacks members that can be tried, so that more free capacity would not help."""
-    told_to_go: frozenset[str] = frozenset()
+    asked_to_leave: frozenset[str] = frozenset()
     """Uids of the members that the solver evicted when it last gave up the gang."""
     reported: GangState | None = None
     """The state of the gang that was reported last."""
@@ -226,10 +226,10 @@ class GangLifecycle:
         found = []
         for job_id in sorted(self._unreported):
             message = self._statuses[job_id].message if job_id in self._statuses else ""
-            told = [task for task in _list_pending(cluster, job_id) if tasks.message[task] != message]
-            if told and message:
-                set_message(cluster, told, message)
-                found.append(Unscheduled(tuple(tasks.uid[task] for task in told), message))
+            updated = [task for task in _list_pending(cluster, job_id) if tasks.message[task] != message]
+            if updated and message:
+                set_message(cluster, updated, message)
+                found.append(Unscheduled(tuple(tasks.uid[task] for task in updated), message))
         self._unreported.clear()
         return found + self._surplus.take_notices(cluster) if self._surplus.unreported else found
 
@@ -290,12 +290,12 @@ class GangLifecycle:
             late = self._list_late_members(cluster, job_id, status)
             if late:
                 deltas += self._release(cluster, late, now)
-                status.told_to_go |= {cluster.tasks.uid[task] for task in late}
+                status.asked_to_leave |= {cluster.tasks.uid[task] for task in late}
             if status.since is None or now < status.since + self._get_gang_seconds(job):
                 continue
-            told = self._release(cluster, cluster.jobs.members(job_id), now)
-            deltas += told
-            status.told_to_go = frozenset(delta.uid for delta in told)
+            released = self._release(cluster, cluster.jobs.members(job_id), now)
+            deltas += released
+            status.asked_to_leave = frozenset(delta.uid for delta in released)
             self._update_statuses(cluster, now)
             status.since = None
             status.failed = True
@@ -312,7 +312,7 @@ class GangLifecycle:
             for task in cluster.jobs.members(job_id)
             if tasks.state[task] == TaskPhase.BOUND
             and not tasks.leaving[task]
-            and tasks.uid[task] not in status.told_to_go
+            and tasks.uid[task] not in status.asked_to_leave
         ]
 
     def _release(self, cluster: Cluster, members: Iterable[int], now: float) -> list[Delta]:

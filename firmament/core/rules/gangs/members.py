@@ -201,13 +201,13 @@ def shrink(job: Job, members: int) -> Job:
 
 
 def hold_back_decisions(
-    cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[PreemptionDecision], guests: Int64
+    cluster: Cluster, preemption: PreemptionProblem, decided: Sequence[PreemptionDecision], preemptors: Int64
 ) -> tuple[list[PreemptionDecision], Bool]:
     """Return the decisions to keep, and bool[N], which these are.
 
     A decision is dropped if its task belongs to a gang that the decisions evict.
 
-    ``guests``: int64[N], rows of the tasks for which the decisions evict others. If a kept decision also needs a
+    ``preemptors``: int64[N], rows of the tasks for which the decisions evict others. If a kept decision also needs a
     victim of a dropped decision, the eviction moves to the kept decision. No victim is evicted for a dropped decision
     alone.
     """
@@ -215,7 +215,7 @@ def hold_back_decisions(
     going = _find_leaving_gangs(cluster, preemption, decided)
     if going:
         tasks = cluster.tasks
-        of = [(tasks.job[row], name_group(cluster, row)) for row in guests.tolist()]
+        of = [(tasks.job[row], name_group(cluster, row)) for row in preemptors.tolist()]
         kept = np.array([each not in going for each in of], dtype=np.bool_)
     return drop_decisions(decided, kept), kept
 
@@ -238,14 +238,14 @@ def _find_leaving_gangs(
     tasks, jobs = cluster.tasks, cluster.jobs
     if not jobs.gangs:
         return set()
-    told: dict[str, list[int]] = {}
+    rows_by_job: dict[str, list[int]] = {}
     for each in decided:
         for victim in each.evicts:
             row = int(preemption.row[victim])
-            told.setdefault(tasks.job[row], []).append(row)
+            rows_by_job.setdefault(tasks.job[row], []).append(row)
     return {
         (job_id, group)
-        for job_id, rows in told.items()
+        for job_id, rows in rows_by_job.items()
         if (job := jobs.gang(job_id)) is not None
         for group in find_leaving_groups(cluster, job, rows)
     }

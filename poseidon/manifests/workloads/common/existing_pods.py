@@ -120,9 +120,9 @@ class _Places:
         The function returns whether a pod of that set was missing.
         """
         labels = pod.labels
-        told = (frozenset((key, labels.get(key, "")) for key in keys) for keys in self._keys)
+        marks = (frozenset((key, labels.get(key, "")) for key in keys) for keys in self._keys)
         candidates = chain(
-            chain.from_iterable(self._by_marks.get(each, ()) for each in told),
+            chain.from_iterable(self._by_marks.get(each, ()) for each in marks),
             chain.from_iterable(self._by_owner.get(each, ()) for each in pod.owners[:1]),
         )
         at = next((each for each in candidates if self.missing[each]), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from firmament.core.commit.device_allocation import settle_assumed, settle_guests
+from firmament.core.commit.device_allocation import settle_assumed, settle_preemptors
 from firmament.core.events import ClassDefined, Event, JobDefined, TasksSubmitted
 from firmament.core.model import Job
 from firmament.core.results import DeltaKind, RoundResult
@@ -132,9 +132,9 @@ def test_tasks_without_a_gang_fail_alone_and_those_not_kept_are_not_asked():
 def test_who_comes_after_an_eviction_may_have_what_its_victims_use():
     core = cluster(Clock(), TasksSubmitted(1, ("x", "y")), *holder("v", "a", "d0"), *holder("w", "b", "d0"))
     made = core._cluster
-    guests = [made.tasks.row_of[uid] for uid in "xy"]
-    found = settle_guests(made, guests, [0, 1], [frozenset({"v"}), frozenset({"v"})])
+    preemptors = [made.tasks.row_of[uid] for uid in "xy"]
+    found = settle_preemptors(made, preemptors, [0, 1], [frozenset({"v"}), frozenset({"v"})])
     assert [each and list_devices(each[0].allocation) for each in found] == [[("a", "d0")], None]
-    assert settle_guests(made, [], [], []) == []
+    assert settle_preemptors(made, [], [], []) == []
     plain = scheduler()._cluster
-    assert settle_guests(plain, [3, 4], [0, 0], [frozenset(), frozenset()]) == [(), ()]
+    assert settle_preemptors(plain, [3, 4], [0, 0], [frozenset(), frozenset()]) == [(), ()]

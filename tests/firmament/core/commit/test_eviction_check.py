@@ -32,29 +32,29 @@ from tests.support.rules import ints, near
 LARGE, OTHER, FREE = 1, 2, 3
 
 
-def occupied(*more: Event, guest: Any = None, **settings: Any) -> Scheduler:
-    """A full machine m with one victim, an empty machine that is too small, and a guest of priority 10."""
+def occupied(*more: Event, preemptor: Any = None, **settings: Any) -> Scheduler:
+    """A full machine m with one victim, an empty machine that is too small, and a preemptor of priority 10."""
     return scheduler(
         machine("m", cpu=2000, labels={"zone": "a"}),
         machine("small", cpu=900, labels={"zone": "b"}),
-        ClassDefined(LARGE, guest or task_class(2000)),
+        ClassDefined(LARGE, preemptor or task_class(2000)),
         ClassDefined(OTHER, task_class(2000, labels=(("app", "old"),))),
         TasksBound("m", OTHER, ("victim",)),
-        TasksSubmitted(LARGE, ("guest",), priority=10),
+        TasksSubmitted(LARGE, ("preemptor",), priority=10),
         *more,
         **settings,
     )
 
 
 class TestRules:
-    """The guest goes to no machine on which a task of the app ``old`` is."""
+    """The preemptor goes to no machine on which a task of the app ``old`` is."""
 
     APART = task_class(2000, anti_affinity=near("old"))
 
-    def test_a_victim_may_repel_the_guest_until_it_has_left(self):
-        result = close_after(occupied(guest=self.APART), TasksSubmitted(OTHER, ("later",)))
+    def test_a_victim_may_repel_the_preemptor_until_it_has_left(self):
+        result = close_after(occupied(preemptor=self.APART), TasksSubmitted(OTHER, ("later",)))
         assert evicted(result) == {"victim"}
-        assert awaited(result) == {"guest": {"victim"}}
+        assert awaited(result) == {"preemptor": {"victim"}}
 
     @pytest.mark.parametrize(("name", "stands"), [("old", False), ("new", True)])
     def test_one_that_came_and_stays_repels_it(self, name: str, stands: bool):
@@ -62,15 +62,15 @@ class TestRules:
             ClassDefined(FREE, task_class(0, labels=(("app", name),))),
             TasksBound("m", FREE, ("came",), priority=20),
         ]
-        result = close_after(occupied(guest=self.APART), *comes)
+        result = close_after(occupied(preemptor=self.APART), *comes)
         assert evicted(result) == ({"victim"} if stands else set())
 
-    def test_guests_of_one_machine_repel_each_other(self):
-        """Two guests that keep apart never go to one machine, whatever else happens."""
+    def test_preemptors_of_one_machine_repel_each_other(self):
+        """Two preemptors that keep apart never go to one machine, whatever else happens."""
         alone = task_class(1000, labels=(("app", "g"),), anti_affinity=near("g"))
         core = occupied(ClassDefined(FREE, alone), TasksSubmitted(FREE, ("g1", "g2"), priority=10))
-        result = close_after(core, TaskRemoved("guest"))
-        assert len([uid for uid in awaited(result) if uid != "guest"]) <= 1
+        result = close_after(core, TaskRemoved("preemptor"))
+        assert len([uid for uid in awaited(result) if uid != "preemptor"]) <= 1
 
 
 def with_bandwidth(name: str, amount: int, **labels: str) -> MachineUpserted:
@@ -81,7 +81,7 @@ def with_bandwidth(name: str, amount: int, **labels: str) -> MachineUpserted:
 
 
 class TestPairs:
-    """The guest may cost at most 4 to reach tasks of the workload that it depends on."""
+    """The preemptor may cost at most 4 to reach tasks of the workload that it depends on."""
 
     @pytest.mark.parametrize(("cost", "stands"), [(1, True), (4, True), (5, False)])
     def test_a_limit_holds_for_what_came_since(self, cost: int, stands: bool):
@@ -93,7 +93,7 @@ class TestPairs:
             ClassDefined(OTHER, task_class(2000)),
             ClassDefined(LARGE, task_class(2000, labels=pair_labels("a"))),
             TasksBound("m", OTHER, ("victim",)),
-            TasksSubmitted(LARGE, ("guest",), priority=10),
+            TasksSubmitted(LARGE, ("preemptor",), priority=10),
             overlays=[WeightedModel(load_model("network_overhead", {"strictMaxNetworkCost": True}))],
         )
         core.apply([ClassDefined(FREE, task_class(0, labels=pair_labels("b")))])
@@ -111,7 +111,7 @@ class TestModels:
             ClassDefined(OTHER, task_class(2000)),
             ClassDefined(FREE, task_class(0)),
             TasksBound("m", OTHER, ("victim",)),
-            TasksSubmitted(LARGE, ("guest",), priority=10),
+            TasksSubmitted(LARGE, ("preemptor",), priority=10),
             policy="net",
         )
 
@@ -129,7 +129,7 @@ class TestModels:
     def test_limits_of_a_machine_stand_until_the_machine_changes(self, event: Event, stands: bool):
         result = close_after(self.core(), event)
         assert evicted(result) == ({"victim"} if stands else set())
-        assert set(awaited(result)) == ({"guest"} if stands else set())
+        assert set(awaited(result)) == ({"preemptor"} if stands else set())
 
     @pytest.mark.parametrize("event", [TasksBound("m", FREE, ("foreign",)), machine("m", cpu=2001)])
     def test_without_limits_such_changes_do_not_matter(self, event: Event):
@@ -148,7 +148,7 @@ def test_a_quota_may_have_changed_with_any_event():
         ClassDefined(LARGE, task_class(2000, queue="team")),
         ClassDefined(OTHER, task_class(2000)),
         TasksBound("m", OTHER, ("victim",)),
-        TasksSubmitted(LARGE, ("guest",), priority=10),
+        TasksSubmitted(LARGE, ("preemptor",), priority=10),
     )
     opened = core.open_round()
     placement = opened.solve()
@@ -168,7 +168,7 @@ class TestGangsOfVictims:
             JobDefined(Job("old", min_members=need)),
             TasksBound("m", LARGE, ("v",), job="old"),
             TasksBound("n", LARGE, ("w",), job="old"),
-            TasksSubmitted(LARGE, ("guest",), priority=10),
+            TasksSubmitted(LARGE, ("preemptor",), priority=10),
         )
 
     def test_one_that_can_be_spared_leaves(self):
@@ -181,7 +181,7 @@ class TestGangsOfVictims:
     def test_one_that_no_longer_belongs_to_a_gang_leaves_alone(self):
         result = close_after(self.core(2), JobDefined(Job("old", min_members=0)))
         assert len(evicted(result)) in (1, 2)
-        assert set(awaited(result)) == {"guest"}
+        assert set(awaited(result)) == {"preemptor"}
 
     def test_a_gang_of_which_a_member_came_is_not_evicted_in_part(self):
         core = self.core(2)
@@ -193,7 +193,7 @@ class TestGangsOfVictims:
 
 class TestSeveralDecisions:
     def core(self, *priorities: int, machines: int = 1) -> Scheduler:
-        """On each machine as many victims as guests, of these priorities, could replace."""
+        """On each machine as many victims as preemptors, of these priorities, could replace."""
         count = len(priorities) // machines
         names = [f"m{number}" for number in range(machines)]
         return scheduler(
@@ -214,7 +214,7 @@ class TestSeveralDecisions:
         assert len(awaited(result)) == 1
 
     @pytest.mark.parametrize(("priority", "stand"), [(9, True), (10, False), (15, False)])
-    def test_no_victim_may_be_as_important_as_the_least_important_guest(self, priority: int, stand: bool):
+    def test_no_victim_may_be_as_important_as_the_least_important_preemptor(self, priority: int, stand: bool):
         core = self.core(10, 20)
         result = close_after(core, TasksBound("m0", LARGE, ("vm0-1",), priority=priority))
         assert bool(evicted(result)) is stand
@@ -228,28 +228,28 @@ class TestSeveralDecisions:
         assert snapshot is not None
         assert snapshot.preemption is not None
         assert len(decided) == 2
-        guests = ints(row["g0"], row["g1"])
-        check = EvictionCheck(context, snapshot, snapshot.preemption, decided, guests)
+        preemptors = ints(row["g0"], row["g1"])
+        check = EvictionCheck(context, snapshot, snapshot.preemption, decided, preemptors)
         assert check.standing().tolist() == [True, True]
         for victim in ("vm0-0", "vm0-1"):
             context.evictions.chains.note(core._cluster, row[victim], [row["g0"]], 0.0)
-        check = EvictionCheck(context, snapshot, snapshot.preemption, decided, guests)
+        check = EvictionCheck(context, snapshot, snapshot.preemption, decided, preemptors)
         assert check.standing().tolist() == [False, False]
 
-    def test_what_a_dropped_guest_does_not_take_is_offered_to_others_at_once(self):
+    def test_what_a_dropped_preemptor_does_not_take_is_offered_to_others_at_once(self):
         core = self.core(10)
         core.apply([TasksSubmitted(LARGE, ("next",), priority=5)])
         assert close_after(core, TaskRemoved("g0")).deltas == ()
         assert core.next_round_in() == 0.0
         assert evicted(core.run_round()) == {"vm0-0"}
 
-    def test_room_is_for_all_guests_together(self):
+    def test_room_is_for_all_preemptors_together(self):
         assert close_after(self.core(10, 10), machine("m0", cpu=1999)).deltas == ()
         assert len(evicted(close_after(self.core(10, 10), machine("m0", cpu=2001)))) == 2
 
 
 class TestCircles:
-    """A guest does not evict a workload from which evictions have led to its own."""
+    """A preemptor does not evict a workload from which evictions have led to its own."""
 
     def close(self, *, evicted_before: bool, event: Event | None = None) -> set[str]:
         core = self.core()
@@ -258,9 +258,9 @@ class TestCircles:
         cluster, chains = core._cluster, core._requeue.evictions.chains
         row = cluster.tasks.row_of
         if evicted_before:
-            chains.note(cluster, row["victim"], [row["guest"]], 0.0)
+            chains.note(cluster, row["victim"], [row["preemptor"]], 0.0)
         else:
-            chains.note(cluster, row["other"], [row["guest"]], 0.0)
+            chains.note(cluster, row["other"], [row["preemptor"]], 0.0)
         core.apply([event] if event else [])
         return evicted(core.close_round(opened, placement))
 
@@ -272,7 +272,7 @@ class TestCircles:
             ClassDefined(OTHER, task_class(1000)),
             TasksBound("m", OTHER, ("victim", "next")),
             TasksBound("full", OTHER, ("other",)),
-            TasksSubmitted(LARGE, ("guest",), priority=10),
+            TasksSubmitted(LARGE, ("preemptor",), priority=10),
         )
 
     def test_one_of_several_victims_closes_it(self):
@@ -283,7 +283,7 @@ class TestCircles:
         assert self.close(evicted_before=False) == {"victim", "next"}
 
     def test_with_one_decision_all_of_its_machine_are_dropped(self):
-        """Only one of the guests would evict whom its own evictions led to, but both come to the same machine."""
+        """Only one of the preemptors would evict whom its own evictions led to, but both come to the same machine."""
         core = scheduler(
             machine("m", cpu=2000),
             ClassDefined(LARGE, task_class(1000)),
@@ -305,13 +305,13 @@ class TestCircles:
         row = cluster.tasks.row_of
         opened = core.open_round()
         placement = opened.solve()
-        chains.note(cluster, row["other"], [row["guest"]], 0.0)
+        chains.note(cluster, row["other"], [row["preemptor"]], 0.0)
         core.close_round(opened, placement)
-        victim, guest = (chains.find_workload(cluster, row[uid]) for uid in ("victim", "guest"))
-        assert guest in chains.find_origins(cluster, victim)
+        victim, preemptor = (chains.find_workload(cluster, row[uid]) for uid in ("victim", "preemptor"))
+        assert preemptor in chains.find_origins(cluster, victim)
 
     def test_two_decisions_of_one_round_may_not_close_it_either(self):
-        """Each of two guests would evict the one whom the other's evictions led to."""
+        """Each of two preemptors would evict the one whom the other's evictions led to."""
         core = scheduler(
             machine("m", cpu=1000),
             machine("n", cpu=1000),
@@ -326,8 +326,8 @@ class TestCircles:
         row = cluster.tasks.row_of
         assert len(placement.evictions) == 2
         for victim in ("v", "w"):
-            for guest in ("a", "b"):
-                chains.note(cluster, row[victim], [row[guest]], 0.0)
+            for preemptor in ("a", "b"):
+                chains.note(cluster, row[victim], [row[preemptor]], 0.0)
         assert evicted(core.close_round(opened, placement)) == set()
 
 

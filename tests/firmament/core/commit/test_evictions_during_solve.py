@@ -32,7 +32,7 @@ SMALL, LARGE, LEAVING = 1, 2, 3
 
 
 def crowded() -> Scheduler:
-    """Two full machines; the only place for ``guest`` is that of ``victim`` and of ``going``, which leaves already."""
+    """Two full machines; the only place for ``preemptor`` is that of ``victim`` and of ``going``, which leaves."""
     return scheduler(
         machine("m", cpu=3000),
         machine("full", cpu=3000),
@@ -43,7 +43,7 @@ def crowded() -> Scheduler:
         TasksBound("m", LEAVING, ("going",)),
         TasksBound("m", SMALL, ("important",), priority=20),
         TasksBound("full", SMALL, uids("f", 3), priority=20),
-        TasksSubmitted(LARGE, ("guest",), priority=10),
+        TasksSubmitted(LARGE, ("preemptor",), priority=10),
     )
 
 
@@ -76,13 +76,13 @@ IRRELEVANT: dict[str, Event] = {
 def test_what_does_not_matter_changes_nothing(event: Event):
     result = close_after(crowded(), event)
     assert evicted(result) == {"victim"}
-    assert awaited(result) == {"guest": {"victim", "going"}}
+    assert awaited(result) == {"preemptor": {"victim", "going"}}
 
 
 def test_a_task_that_was_leaving_may_be_gone_by_then():
     result = close_after(crowded(), TaskRemoved("going"))
     assert evicted(result) == {"victim"}
-    assert awaited(result) == {"guest": {"victim"}}
+    assert awaited(result) == {"preemptor": {"victim"}}
 
 
 PREVENTING: dict[str, Event] = {
@@ -93,10 +93,10 @@ PREVENTING: dict[str, Event] = {
     "the machine is cordoned": machine("m", cpu=3000, cordoned=True),
     "the machine is smaller": machine("m", cpu=2999),
     "somebody takes the room": TasksBound("m", SMALL, ("thief",), priority=20),
-    "the guest is gone": TaskRemoved("guest"),
-    "the guest has a place": TasksBound("full", LARGE, ("guest",), priority=10),
-    "the guest is less important": TasksSubmitted(LARGE, ("guest",), priority=0),
-    "the guest asks for something else": TasksSubmitted(SMALL, ("guest",), priority=10),
+    "the preemptor is gone": TaskRemoved("preemptor"),
+    "the preemptor has a place": TasksBound("full", LARGE, ("preemptor",), priority=10),
+    "the preemptor is less important": TasksSubmitted(LARGE, ("preemptor",), priority=0),
+    "the preemptor asks for something else": TasksSubmitted(SMALL, ("preemptor",), priority=10),
 }
 
 
@@ -178,14 +178,16 @@ def test_members_of_a_gang_lose_their_places_together_if_one_victim_stays():
 
 
 @pytest.mark.parametrize(("memory", "stands"), [(0, True), (1, False)])
-def test_what_others_have_overcommitted_matters_only_to_a_guest_that_asks_for_it(memory: int, stands: bool):
+def test_what_others_have_overcommitted_matters_only_to_a_preemptor_that_asks_for_it(
+    memory: int, stands: bool
+):
     core = scheduler(
         machine("m", cpu=2000, memory=8),
         ClassDefined(SMALL, task_class(2000)),
         ClassDefined(LARGE, task_class(2000, memory)),
         ClassDefined(LEAVING, task_class(0, 9)),
         TasksBound("m", SMALL, ("victim",)),
-        TasksSubmitted(LARGE, ("guest",), priority=10),
+        TasksSubmitted(LARGE, ("preemptor",), priority=10),
     )
     result = close_after(core, TasksBound("m", LEAVING, ("foreign",), priority=20))
     assert evicted(result) == ({"victim"} if stands else set())
@@ -200,11 +202,11 @@ def test_evictions_beyond_a_budget_are_marked_as_such():
         ClassDefined(LARGE, task_class(2000)),
         budget("b", "a", 1),
         TasksBound("m", SMALL, ("v", "w")),
-        TasksSubmitted(LARGE, ("guest",), priority=10),
+        TasksSubmitted(LARGE, ("preemptor",), priority=10),
     )
     told = {delta.uid: delta.beyond_budget for delta in core.run_round().deltas}
     assert sorted(told[uid] for uid in ("v", "w")) == [False, True]
-    assert not told["guest"]
+    assert not told["preemptor"]
 
 
 def test_a_group_with_rules_over_a_tree_evicts_nobody_once_the_tree_has_changed():
@@ -237,7 +239,7 @@ def test_a_group_with_rules_over_a_tree_evicts_nobody_once_the_tree_has_changed(
     assert close_after(core(), JobDefined(Job("g", min_members=1, size=2))).deltas == ()
 
 
-def test_a_guest_is_repelled_by_what_came_although_all_else_holds():
+def test_a_preemptor_is_repelled_by_what_came_although_all_else_holds():
     """Rules between tasks are asked again, as the snapshot knows nothing of who came since."""
     select_excluded_tasks = task_class(2000, labels=(("app", "g"),), anti_affinity=near("new"))
     core = scheduler(
@@ -246,7 +248,7 @@ def test_a_guest_is_repelled_by_what_came_although_all_else_holds():
         ClassDefined(LARGE, select_excluded_tasks),
         ClassDefined(LEAVING, task_class(0, labels=(("app", "new"),))),
         TasksBound("m", SMALL, ("victim",)),
-        TasksSubmitted(LARGE, ("guest",), priority=10),
+        TasksSubmitted(LARGE, ("preemptor",), priority=10),
     )
     assert close_after(core, TasksBound("m", LEAVING, ("came",), priority=20)).deltas == ()
 
@@ -257,4 +259,4 @@ def test_an_eviction_that_nobody_needs_any_more_is_withdrawn():
     core.apply([machine("new", cpu=3000)])
     result = core.run_round()
     assert [(each.uid, each.machine) for each in result.deltas if each.withdrawn] == [("victim", "m")]
-    assert {each.uid: each.machine for each in result.deltas if not each.withdrawn} == {"guest": "new"}
+    assert {each.uid: each.machine for each in result.deltas if not each.withdrawn} == {"preemptor": "new"}

@@ -160,14 +160,14 @@ class TestKeptMachines:
         assert kept(Keeping(ints(0, 0, 0), ALL), None).openable(0).tolist() == [False] * 3
 
 
-class TestGuests:
-    def test_a_machine_opens_for_one_guest(self):
+class TestPreemptors:
+    def test_a_machine_opens_for_one_preemptor(self):
         opening = Opens({0: {100}})
         made = kept(Keeping(ints(0, 0, 0), ALL), opening)
         assert made.admits(0, 0, [0])
         assert not made.admits(0, 0, [2])
         assert opening.asked[0] == (0, 0, (100,)), "tasks are named by their rows"
-        made.add_guest(0, 0)
+        made.add_preemptor(0, 0)
         assert not made.admits(0, 0, [0])
         assert made.openable(0).tolist()[0] is False
         assert (made.stays_open(0, [0]), made.stays_open(0, []), made.stays_open(1, [])) == (
@@ -179,26 +179,26 @@ class TestGuests:
     def test_shared_capacity_takes_several(self):
         opening = SharedOpens({0: {100}})
         made = kept(Keeping(ints(0, 0, 0), ALL), opening)
-        made.add_guest(0, 0)
+        made.add_preemptor(0, 0)
         assert made.openable(0).tolist() == [True, False, False]
         assert made.admits(0, 0, [0])
-        made.add_guest(1, 0)
+        made.add_preemptor(1, 0)
         assert not made.admits(0, 0, [0]), "no more than two"
         assert [made.shares(cls) for cls in (0, 1)] == [True, False]
-        assert [made.meets_guests(cls, machine) for cls in (0, 1) for machine in (0, 1)] == [
+        assert [made.meets_preemptors(cls, machine) for cls in (0, 1) for machine in (0, 1)] == [
             True,
             False,
             False,
             False,
         ]
 
-    def test_a_copy_has_guests_of_its_own(self):
+    def test_a_copy_has_preemptors_of_its_own(self):
         made = kept(Keeping(ints(0, 0, 0), ALL), Opens({}))
-        made.add_guest(0, 0)
+        made.add_preemptor(0, 0)
         twin = made.copy()
-        twin.add_guest(1, 0)
-        twin.add_guest(1, 2)
-        assert (made.guests, twin.guests) == ({0: [0]}, {0: [0, 1], 2: [1]})
+        twin.add_preemptor(1, 0)
+        twin.add_preemptor(1, 2)
+        assert (made.preemptors, twin.preemptors) == ({0: [0]}, {0: [0, 1], 2: [1]})
 
     def test_machines_of_the_round_or_without_an_opening_never_open(self):
         opening = Opens({0: set(), 1: set()})
@@ -310,9 +310,9 @@ class TestTakes:
         assert now.allows(0, 0)
         now.put(0, 0)
         assert not now.allows(0, 0), "one at a time"
-        assert now.ledger_closed.guests == {0: [0]}
+        assert now.ledger_closed.preemptors == {0: [0]}
 
-    def test_a_task_that_shares_with_a_guest_is_asked_about_too(self):
+    def test_a_task_that_shares_with_a_preemptor_is_asked_about_too(self):
         opening = SharedOpens({})
         now = self.state(Keeping(ints(9, 9, 9), NONE), opening)
         assert now.allows(0, 1)

@@ -26,7 +26,7 @@ def snapshot(now: PreemptionState) -> tuple[object, ...]:
         now.allowed.tolist(),
         now.spare.tolist(),
         list(now.taken),
-        {machine: list(classes) for machine, classes in now.guests.items() if classes},
+        {machine: list(classes) for machine, classes in now.preemptors.items() if classes},
         {machine: list(victims) for machine, victims in now.chosen.items() if victims},
         dict(now.elsewhere),
     )
@@ -84,9 +84,9 @@ def test_placing_and_withdrawing_undo_each_other():
     assert now.room.tolist() == [[1, 3]]
     assert now.remaining.tolist() == [0, 0]
     assert now.taken == [(0, 0), (1, 0)]
-    assert now.guests == {0: [0, 1]}
+    assert now.preemptors == {0: [0, 1]}
     now.withdraw(0, 0)
-    assert (now.taken, now.guests) == ([(1, 0)], {0: [1]})
+    assert (now.taken, now.preemptors) == ([(1, 0)], {0: [1]})
     now.withdraw(1, 0)
     assert snapshot(now) == before
     now.take_back(0, 0)
@@ -106,7 +106,7 @@ def test_a_copy_is_independent():
     now.elsewhere.clear()
     twin.withdraw(0, 0)
     twin.spare_victim(0)
-    assert again.guests == {0: [0]}
+    assert again.preemptors == {0: [0]}
     assert again.chosen == {0: [0]}
     assert again.taken == [(0, 0)]
 

@@ -450,11 +450,11 @@ def test_a_budget_lets_as_many_go_as_it_allows():
 
 
 @pytest.mark.parametrize(
-    ("victim", "guest", "leaves"),
+    ("victim", "preemptor", "leaves"),
     [("own", "own", True), ("other", "own", False), ("", "own", True), ("other", "", True)],
 )
 def test_for_room_alone_nobody_leaves_whom_the_quota_of_another_queue_covers(
-    victim: str, guest: str, leaves: bool
+    victim: str, preemptor: str, leaves: bool
 ):
     """Where queues may take quota back from each other, it would come again; in one queue, importance decides."""
     reclaim = {"reclaim": "Any"}
@@ -465,6 +465,6 @@ def test_for_room_alone_nobody_leaves_whom_the_quota_of_another_queue_covers(
         quota("own", {"any": {"cpu": 20}}, parent="cohort", preemption=reclaim),
         quota("other", {"any": {"cpu": 20}}, parent="cohort", preemption=reclaim),
         running("m", "victim", cpu=10, queue=victim),
-        wanted("guest", cpu=10, queue=guest),
+        wanted("preemptor", cpu=10, queue=preemptor),
     )
     assert evicted(core.run_round()) == (["victim"] if leaves else [])

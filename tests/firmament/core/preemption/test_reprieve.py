@@ -76,7 +76,7 @@ def crowded(*victims: Victim, allowed: tuple[int, ...] = ()) -> list[bool]:
         ([Victim(0, (2,), 1), Victim(0, (1,), 2)], (), [False, True]),
     ],
 )
-def test_on_a_machine_with_several_guests_victims_stay_that_are_not_needed(
+def test_on_a_machine_with_several_preemptors_victims_stay_that_are_not_needed(
     victims: list[Victim], allowed: tuple[int, ...], stays: list[bool]
 ):
     assert crowded(*victims, allowed=allowed) == stays
@@ -211,8 +211,8 @@ def test_of_tasks_that_leave_anyway_the_least_important_are_awaited_first():
     assert list_decisions(now)[0].awaits == (0,)
 
 
-def test_only_resources_that_guests_request_keep_a_victim_from_staying():
-    # The guest requests the first resource only; the second is more than used up.
+def test_only_resources_that_preemptors_request_keep_a_victim_from_staying():
+    # The preemptor requests the first resource only; the second is more than used up.
     now = state([Waiting((2, 0), count=2)], [[2, -9]], [Victim(0, (0, 4)), Victim(0, (2, 4), 1)])
     now.evict([0, 1])
     now.put(0, 0)

@@ -195,7 +195,7 @@ def _is_needed(gone: Sequence[tuple[str, int, int]], free: int, wanted: int) -> 
     return all(total - each[1] < wanted for each in gone)
 
 
-def test_the_devices_of_a_guest_are_nobody_elses_meanwhile():
+def test_the_devices_of_a_preemptor_are_nobody_elses_meanwhile():
     core = cluster("a", devices=1)
     core.apply([*holder("low", "a", "d0"), *waiting("top")])
     assert evicted(core.run_round()) == {"low"}

@@ -221,7 +221,7 @@ def test_a_refused_binding_is_tried_again_only_in_the_place_that_was_kept(moved:
     assert rebinding.next_in(made, 5.0) is None
 
 
-# --- guests of a gang that its own round evicts ----------------------------------------------------------------------
+# --- preemptors of a gang that its own round evicts -----------------------------------------------------------------
 
 
 def decided(cls: int, evicts: tuple[int, ...], awaits: tuple[int, ...], *beyond: int) -> PreemptionDecision:
@@ -229,26 +229,26 @@ def decided(cls: int, evicts: tuple[int, ...], awaits: tuple[int, ...], *beyond:
 
 
 def test_a_member_does_not_come_while_its_gang_is_evicted_and_its_victims_leave_only_for_others():
-    """Victims 0 and 1 are the gang, 2 and 3 single tasks; the first guest is a further member of the gang."""
+    """Victims 0 and 1 are the gang, 2 and 3 single tasks; the first preemptor is a further member of the gang."""
     made = cluster(
         Job("g", min_members=2),
         TasksBound("m", WORK, ("g-0", "g-1"), job="g"),
         TasksBound("m", WORK, ("single", "another")),
         TasksSubmitted(WORK, ("g-2",), job="g"),
-        TasksSubmitted(WORK, ("guest", "later")),
+        TasksSubmitted(WORK, ("preemptor", "later")),
     )
     row = made.tasks.row_of
     preemption: Any = type("Known", (), {})()
     preemption.row = ints(row["g-0"], row["g-1"], row["single"], row["another"])
-    guests = ints(row["g-2"], row["guest"], row["later"])
+    preemptors = ints(row["g-2"], row["preemptor"], row["later"])
     first = decided(0, (2, 3), (2, 3), 2)
     second = decided(1, (0, 1), (0, 1, 2))
     third = decided(2, (), (2,))
-    left, kept = hold_back_decisions(made, preemption, [first, second, third], guests)
+    left, kept = hold_back_decisions(made, preemption, [first, second, third], preemptors)
     assert kept.tolist() == [False, True, True]
     assert left == [decided(1, (0, 1, 2), (0, 1, 2), 2), third], "nobody else waits for victim 3"
     some = decided(1, (0,), (0,))
-    left, kept = hold_back_decisions(made, preemption, [first, second, some], guests)
+    left, kept = hold_back_decisions(made, preemption, [first, second, some], preemptors)
     assert left[0] == decided(1, (0, 1, 2), (0, 1, 2), 2)
-    left, kept = hold_back_decisions(made, preemption, [first, third], guests[[0, 2]])
+    left, kept = hold_back_decisions(made, preemption, [first, third], preemptors[[0, 2]])
     assert (left, kept.tolist()) == ([first, third], [True, True]), "the gang stays"
