@@ -117,7 +117,7 @@ def _levels_of_logs():
 
 @pytest.fixture
 def forked_programs(monkeypatch):
-    """For tests of what starts programs by itself: these are forked, which takes a second of a core less for each."""
+    """For tests of what starts programs by itself: these are forked, which takes up to a second of a core less each."""
     monkeypatch.setattr(sys, "executable", quick_python())
 
 

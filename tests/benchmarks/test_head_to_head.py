@@ -29,6 +29,8 @@ from poseidon.testbed.kubeconfig import write_kubeconfig
 from tests.benchmarks.workload_files import content, measured, nodes, pods, write
 from tests.support.cluster import cluster_in_thread
 
+pytestmark = pytest.mark.usefixtures("forked_programs")
+
 SIZES = Sizes(nodes=20, pods=20, seconds=1)
 
 

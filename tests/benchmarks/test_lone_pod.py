@@ -10,6 +10,8 @@ from click.testing import CliRunner
 from benchmarks.__main__ import main
 from benchmarks.processes.lone_pod import STAGES
 
+pytestmark = pytest.mark.usefixtures("forked_programs")
+
 
 def test_parts_of_a_pods_time_add_up(tmp_path):
     file = tmp_path / "saved.json"

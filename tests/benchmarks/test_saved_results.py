@@ -18,6 +18,8 @@ from benchmarks.reports.report import KINDS
 from benchmarks.reports.sheets import markdown
 from tests.support.time_limits import stretch
 
+pytestmark = pytest.mark.usefixtures("forked_programs")
+
 TINY = {
     "burst": ["--nodes", "10", "--pods", "60", "--seeds", "1", "--only", "exactly the estimate: default"],
     "compare": ["basic", "--size", "small", "--nodes", "20", "--param", "pods=30", "--with", "pod by pod"],

@@ -6,12 +6,15 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
 
 from firmament.cli import main
 from protos.firmament.v1 import scheduler_pb2 as pb
 from tests.firmament.server.driving import Running, eventually, machine, running_server, task_class
 from tests.support.core import without_preemption
+
+pytestmark = pytest.mark.usefixtures("forked_programs")
 
 WORLD = (machine("m1", cpu=300), machine("m2", cpu=200), task_class(1, cpu=150), task_class(2, cpu=900))
 

@@ -18,6 +18,8 @@ from poseidon.testbed.seeding import NodeShape
 from tests.programs.end_to_end.scene import free_port, names, scene
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.usefixtures("forked_programs")
+
 
 def page(bound: int, buckets: tuple[int, int, int], rounds: int = 0, solve: float = 0.0) -> str:
     return f"""

@@ -19,6 +19,8 @@ from tests.poseidon.numa.test_bridge import CRDS, GROUP, definition
 from tests.support.needs import words_of
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.usefixtures("forked_programs")
+
 PODS = "/api/v1/namespaces/default/pods"
 
 

@@ -24,6 +24,8 @@ from tests.programs.end_to_end.scene import free_port
 from tests.support.cluster import running_cluster
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.usefixtures("forked_programs")
+
 NODES = """
 apiVersion: v1
 kind: Node

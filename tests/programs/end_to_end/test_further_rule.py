@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+import pytest
+
 from poseidon.testbed.api_server.operations import MERGE_PATCH
 from poseidon.testbed.harness.child import Process, start_anew
 from poseidon.testbed.objects.resources import NODES, PODS
@@ -16,6 +18,8 @@ from tests.firmament.core.rules.admitted_namespaces import KEY, NOT_ADMITTED
 from tests.programs.end_to_end.scene import SECONDS, Scene, names, scene
 from tests.support import preloaded
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.usefixtures("forked_programs")
 
 ROOT = Path(__file__).resolve().parents[3]
 

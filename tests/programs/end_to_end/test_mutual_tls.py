@@ -30,6 +30,8 @@ from tests.support.certificates import DAY, flags, make_authority, sign
 from tests.support.time_limits import stretch
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.usefixtures("forked_programs")
+
 MAY = "poseidon=mine"
 
 

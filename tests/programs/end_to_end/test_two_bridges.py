@@ -5,9 +5,13 @@ from __future__ import annotations
 import logging
 import os
 
+import pytest
+
 from poseidon.commands.run import name_observer
 from tests.programs.end_to_end.sessions import clusters, driving, solving
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.usefixtures("forked_programs")
 
 
 async def test_a_second_bridge_takes_over_and_the_first_one_comes_back_after_it(caplog):

@@ -11,6 +11,8 @@ import pytest
 from tests.programs.simulation.history import Outcome, run
 from tests.support.effort import examples
 
+pytestmark = pytest.mark.usefixtures("forked_programs")
+
 STEPS = examples(2500, 1200)
 HISTORIES = examples(60, 3, slow=True)
 PARTS = 2

@@ -29,6 +29,8 @@ from poseidon.simulate.sweep.runs import (
 from protos.configuration.file import ConfigurationError
 from tests.poseidon.simulate.scenarios import kind, pool, scenario, write
 
+pytestmark = pytest.mark.usefixtures("forked_programs")
+
 COUNT = "cluster.pools[0].count"
 EXAMPLE = Path(__file__).parents[4] / "examples" / "16-simulate" / "sweep.yaml"
 
