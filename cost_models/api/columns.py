@@ -176,7 +176,7 @@ class Load:
 
 
 class Kinds(Protocol):
-    """Descriptions and requests of kinds of tasks; may be called only within ``assess``."""
+    """Describes kinds of tasks. A cost model may call its methods only while the model's ``assess`` runs."""
 
     def rows(self, kinds: Int64) -> Sequence[ShapeRow]:
         """Return the description of each of ``kinds``."""

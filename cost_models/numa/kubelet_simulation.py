@@ -58,8 +58,7 @@ class ZoneRoom:
         effective = np.maximum(self.policy[machines], self.requests.hint[shapes])
         return np.where(self.requests.checked[shapes], effective, np.int8(0)).astype(np.int8)
 
-    # --- how many tasks fit
-    # ------------------------------------------------------------------------------------------------
+    # --- how many tasks fit -----------------------------------------------------------------------
 
     def count_room(self, shapes: Int64, machines: Int64) -> Int64:
         """Return how many more tasks of ``shapes[i]`` fit on ``machines[i]`` if no others are placed: int64[A].

@@ -44,7 +44,7 @@ from cost_models.numa.requests import PodRequests, bad_hints, compile_requests, 
 from cost_models.numa.room_after_eviction import ZonesAfterEviction
 from cost_models.numa.scores import PERFECT, STRATEGIES, allocation_scores
 from cost_models.numa.zone_ledger import ZoneLedger, read_room
-from cost_models.numa.zones import ZoneReader, ZoneTable, find_uncounted, zone_room
+from cost_models.numa.zones import ZoneReader, ZoneTable, find_tasks_beyond_records, zone_room
 
 LOCAL_DISTANCE = 10
 
@@ -72,7 +72,7 @@ class NumaFit(BaseModel):
         notes = (*notes, *bad_hints(shapes, options))
         if table is None:
             return _assess_unknown_zones(machines, pods, options, notes)
-        arrivals = find_uncounted(machines.arrivals, table, options)
+        arrivals = find_tasks_beyond_records(machines.arrivals, table, options)
         kinds, described = _kinds(machines.arrivals if options.evicting else arrivals, machines, options)
         every = [*pods, *described]
         table = table.add_resources(resources_of(every))

@@ -180,7 +180,9 @@ def zone_room(
 # the driver compared fingerprints, the record itself says which tasks are ``missing``.
 
 
-def find_uncounted(arrivals: Arrivals | None, table: ZoneTable, options: NumaOptions) -> Arrivals | None:
+def find_tasks_beyond_records(
+    arrivals: Arrivals | None, table: ZoneTable, options: NumaOptions
+) -> Arrivals | None:
     """Return the tasks on machines that the machines' records do not include yet, in order of arrival.
 
     None if the records include all tasks.

@@ -1,5 +1,7 @@
 """Holds the solver's formula of back-offs: how long something waits after it has failed a number of times.
 
+Tasks whose binding failed, tasks that were evicted, and failed rounds wait by this formula. `FIRST_BACKOFF` and
+`LAST_BACKOFF` in ``core/defaults.py`` are the shortest and the longest pause unless the configuration says otherwise.
 Requests of the bridge to the API server back off by ``poseidon.kube.client.backoff``.
 """
 

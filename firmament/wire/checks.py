@@ -95,7 +95,10 @@ def check_within(subject: str, field: str, value: int, least: int, most: int) ->
 def check_choice(
     subject: str, field: str, value: str, allowed: Collection[str], what: str, more: str = ""
 ) -> str:
-    """Return ``value``; refuse a value that is not ``allowed``, with "is not WHAT; use one of ALLOWED MORE"."""
+    """Return ``value``; refuse a value that is not ``allowed``.
+
+    The message says that the value is not ``what``, lists the ``allowed`` values, and ends with ``more``.
+    """
     if value not in allowed:
         raise refuse(
             subject, field, f"{value!r} is not {what}; use one of {', '.join(sorted(allowed))}{more}"

@@ -1,4 +1,7 @@
-"""Defines the bridge's metrics of the stream to the solver, of rounds, and of pods that are bound or refused."""
+"""Defines the bridge's metrics of the stream to the solver, of rounds, and of pods.
+
+The metrics of pods say how many are bound or refused, and how long pods wait from their creation to their binding.
+"""
 
 from __future__ import annotations
 

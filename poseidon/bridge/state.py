@@ -289,8 +289,7 @@ class BridgeState(Stores):
         """Return, by uid, why pods that this scheduler has to place are not sent to the solver."""
         return {each.task.uid: each.waits_for for each in self.tasks if each.phase is Phase.HELD}
 
-    # --- methods for the sources of measured use
-    # ---------------------------------------------------------------------------
+    # --- methods for the sources of measured use --------------------------------------------------
 
     def knows_node(self, name: str) -> bool:
         """Return whether a node of this name exists."""

@@ -123,7 +123,7 @@ _NAMES_OF_CUSTOM_OBJECTS = frozenset(
 """Fields of AppGroup and NetworkTopology; the specs of these objects are read as they were written."""
 
 
-def keep(kind: str, cut: dict[str, Any], annotations: Collection[str] = ()) -> dict[str, Any]:
+def redact_object(kind: str, cut: dict[str, Any], annotations: Collection[str] = ()) -> dict[str, Any]:
     """Return a decoded object as a bundle contains it; ``annotations`` has the keys of further annotations to keep."""
     _drop_annotations(cut, annotations)
     if kind in _BY_KIND:

@@ -25,7 +25,7 @@ from poseidon.kube.api.metadata import KubeStruct, ObjectMeta
 from poseidon.kube.api.resource import Resource
 from poseidon.kube.client.errors import ApiError, KubeError
 from poseidon.kube.client.transport import Transport
-from poseidon.live.redaction import keep
+from poseidon.live.redaction import redact_object
 from poseidon.live.solver import NoAnswerError, read_state
 from poseidon.manifests.documents import HELD_LIST
 from protos.conventions.logs import one_line
@@ -117,7 +117,7 @@ def _name(metadata: ObjectMeta) -> str:
 def reduce_object(found: KubeStruct, annotations: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Return an object as a support bundle contains it."""
     cut: dict[str, Any] = msgspec.to_builtins(found)
-    return keep(type(found).__name__, cut, annotations)
+    return redact_object(type(found).__name__, cut, annotations)
 
 
 class Part(NamedTuple):

@@ -104,7 +104,7 @@ class Gathering:
         self.faults: dict[str, list[Fault]] = {}
 
     def add(self, query: PrometheusQuery, answer: QueryData) -> None:
-        """Add the answer to one query."""
+        """Take in what Prometheus has answered to a query."""
         for series in answer.result:
             labels = series.metric
             if query.of == "pods":

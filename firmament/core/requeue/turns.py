@@ -28,9 +28,8 @@ class RoundTurns:
     """The state of the turns of one cluster's tasks."""
 
     def __init__(self) -> None:
-        self._below: int | None = (
-            None  # The highest priority of the level whose turn it is; None: any priority.
-        )
+        # Only tasks up to this priority take part in the round; None: tasks of any priority.
+        self._below: int | None = None
         # Whether a job has had a round alone, and the other tasks of this level have had none since.
         self._was_alone = False
         self._served: set[str] = set()  # Jobs that have had rounds alone and still wait.

@@ -53,7 +53,7 @@ class TopologySpread(PodRule):
         return [rule.selector for rule in content.spread if rule.required]
 
     def count_checks(self, content: TaskClass) -> int:
-        """Return 24 checks for each constraint, and the checks of its selector."""
+        """Return how many checks a class needs: 24 for each constraint, and those of its selector."""
         selectors = [each.selector for each in content.spread]
         return len(selectors) * _CHECKS_PER_RULE + count_checks_of_selectors(selectors)
 

@@ -10,6 +10,7 @@ import numpy as np
 from cost_models.interface import Bool, Int64, JointRows, Returned
 from firmament.core.constraints.ruleset import NO_RULES, RuleSet
 from firmament.core.flow.problem import PlacementProblem
+from firmament.core.preemption.preemption_policy import may_evict
 from firmament.core.preemption.problem import LOWEST_WEIGHT, NO_ORIGINS, PreemptionProblem
 from firmament.core.preemption.victims.order import sort_victims
 from firmament.core.queue.order import Importance
@@ -115,7 +116,7 @@ def _find_origins(
 def _find_evicting(cluster: Cluster, groups: TaskGroups) -> Bool:
     """Return the classes whose tasks may evict others: bool[C]."""
     contents = (cluster.classes.rows[row].content for row in groups.cls.tolist())
-    may = np.array([not each.never_preempts and not each.invalid for each in contents], dtype=np.bool_)
+    may = np.array([may_evict(each) for each in contents], dtype=np.bool_)
     may &= groups.level != PLACED
     return may
 

@@ -173,8 +173,7 @@ def await_bindings(cluster: Cluster, rows: Int64) -> None:
         cluster.jobs.touch(cluster.tasks.job[task])
 
 
-# --- tasks that lose their machine
-# ------------------------------------------------------------------------------------
+# --- tasks that lose their machine ----------------------------------------------------------------
 
 
 def back_off(cluster: Cluster, task: int, now: float, *, first: float, last: float) -> None:
@@ -244,8 +243,7 @@ def forget(cluster: Cluster, task: int) -> None:
     cluster.task_samples.reset(task)
 
 
-# --- tasks that may get another machine
-# -------------------------------------------------------------------------------
+# --- tasks that may get another machine -----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,8 +126,7 @@ class GangAssigner:
             task.uid
         )
 
-    # --- effects on jobs, conditions and events
-    # --------------------------------------------------------------------------------------
+    # --- effects on jobs, conditions and events ---------------------------------------------------
 
     def apply(self) -> None:
         """Update jobs and tasks after changes of pods or objects."""

@@ -235,8 +235,7 @@ def _select(annotations: Mapping[str, str]) -> Iterator[str]:
         yield f"{device}.mode == {json.dumps(mode)}"
 
 
-# --- parts that pods have
-# -----------------------------------------------------------------------------------------------
+# --- parts that pods have -------------------------------------------------------------------------
 
 
 def read_parts(text: str) -> list[list[GpuPart]]:

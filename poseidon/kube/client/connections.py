@@ -294,7 +294,8 @@ class _Connection(asyncio.Protocol):
         return self._reader.feed(data)
 
 
-# --- sockets that notice when the other end has vanished silently ------------------------------------- A watch may
+# --- sockets that notice when the other end has vanished silently ---------------------------------
+# A watch may
 # be silent for minutes, and a machine that loses its power, or a load balancer that forgets a connection, says
 # nothing. Without probes, the connection's client would continue to wait, with an increasingly outdated copy of the
 # cluster.

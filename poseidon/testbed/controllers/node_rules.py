@@ -149,7 +149,8 @@ def _storage(amounts: Object | None) -> int:
     return amount("storage", str((amounts or {}).get("storage", 0)))
 
 
-# --- what pods request and nodes offer, in exact whole numbers, as a kubelet counts ------------------------- Written
+# --- what pods request and nodes offer, in exact whole numbers, as a kubelet counts ---------------
+# Written
 # from the rules of Kubernetes (``component-helpers/resource``) and not from the scheduler's code, so that the
 # simulated kubelet can find the scheduler's faults. Cpu is in thousandths of a core, all other resources are in
 # units.

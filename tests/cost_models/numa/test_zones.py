@@ -13,7 +13,7 @@ from cost_models.numa.arguments import NumaOptions
 from cost_models.numa.records import POLICIES
 from cost_models.numa.requests import compile_requests, pods_of
 from cost_models.numa.single_zone_alignment import UNLIMITED, UNLISTED
-from cost_models.numa.zones import NO_RECORD, ZoneReader, ZoneTable, find_uncounted, zone_room
+from cost_models.numa.zones import NO_RECORD, ZoneReader, ZoneTable, find_tasks_beyond_records, zone_room
 from tests.cost_models.numa.builders import columns, container, payload, shape, zone
 
 TWO = payload(zone(0, {"cpu": 4000, "gpu": 1}, {0: 10, 1: 21}), zone(1, {"cpu": 3000}, {0: 22, 1: 11}))
@@ -177,7 +177,7 @@ class TestUncounted:
     """Records of the same time; b's says what it misses, and d's has no time."""
 
     def find(self, *entries: tuple[int, float, bool], settle: float = 0.0) -> list[int]:
-        found = find_uncounted(arrivals(*entries), self.TABLE, NumaOptions(settle=settle))
+        found = find_tasks_beyond_records(arrivals(*entries), self.TABLE, NumaOptions(settle=settle))
         return [] if found is None else found.kind.tolist()
 
     @pytest.mark.parametrize(
@@ -198,13 +198,13 @@ class TestUncounted:
         assert self.find((0, np.nan, False)) == []
 
     def test_nobody_is_none(self):
-        assert find_uncounted(None, self.TABLE, NumaOptions()) is None
-        assert find_uncounted(arrivals(), self.TABLE, NumaOptions()) is None
-        assert find_uncounted(arrivals((0, 1.0, False)), self.TABLE, NumaOptions()) is None
+        assert find_tasks_beyond_records(None, self.TABLE, NumaOptions()) is None
+        assert find_tasks_beyond_records(arrivals(), self.TABLE, NumaOptions()) is None
+        assert find_tasks_beyond_records(arrivals((0, 1.0, False)), self.TABLE, NumaOptions()) is None
 
     def test_all_columns_are_those_of_the_rest(self):
         given = replace(arrivals((0, 1.0, False), (0, 200.0, False)), displacing=np.array([False, True]))
-        found = find_uncounted(given, self.TABLE, NumaOptions())
+        found = find_tasks_beyond_records(given, self.TABLE, NumaOptions())
         assert found is not None
         assert (found.machine.tolist(), found.kind.tolist(), found.task.tolist()) == ([0], [1], [0])
         assert (found.time.tolist(), found.after.tolist(), found.displacing.tolist()) == (

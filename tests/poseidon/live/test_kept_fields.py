@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from poseidon.live.redaction import is_kept, keep
+from poseidon.live.redaction import is_kept, redact_object
 from poseidon.live.support_bundle import round_parts
 
 READ = "scheduling.k8s.io/group-name"
@@ -15,7 +15,7 @@ READ = "scheduling.k8s.io/group-name"
 
 def test_annotations_are_kept_that_placement_reads_or_somebody_asks_for():
     template = {"metadata": {"annotations": {"secret": "x", "also": "y"}}}
-    found = keep(
+    found = redact_object(
         "Pod",
         {
             "metadata": {
@@ -56,7 +56,7 @@ def test_messages_are_dropped_except_those_that_schedulers_write():
             "odd",
         ],
     }
-    found = keep("Pod", {"metadata": {}, "status": status})
+    found = redact_object("Pod", {"metadata": {}, "status": status})
     assert found["status"] == {
         "phase": "Failed",
         "conditions": [
@@ -65,7 +65,7 @@ def test_messages_are_dropped_except_those_that_schedulers_write():
             "odd",
         ],
     }
-    assert keep("Pod", {"metadata": {}, "status": "odd"})["status"] == "odd"
+    assert redact_object("Pod", {"metadata": {}, "status": "odd"})["status"] == "odd"
 
 
 @pytest.mark.parametrize("kind", ["AppGroup", "NetworkTopology"])
@@ -75,7 +75,7 @@ def test_of_objects_as_they_were_written_known_fields_are_kept(kind):
         "spec": {"workloads": [{"workload": {"name": "w", "password": "x"}, "odd": 1}, "text"], "secret": {}},
         "status": {"nodeCount": 3, "message": "x"},
     }
-    assert keep(kind, given) == {
+    assert redact_object(kind, given) == {
         "metadata": {"name": "a", "labels": {"x": "y"}},
         "spec": {"workloads": [{"workload": {"name": "w"}}, "text"]},
         "status": {"nodeCount": 3},
@@ -91,7 +91,7 @@ def test_of_devices_the_parameters_of_drivers_are_dropped():
             "devices": [{"device": "d", "conditions": [{"type": "Ready", "message": "secret"}]}],
         },
     }
-    found = keep("ResourceClaim", given)
+    found = redact_object("ResourceClaim", given)
     assert found["spec"] == {"devices": {"requests": [{"name": "gpu"}]}}
     assert found["status"]["allocation"] == {"devices": {"results": [{"device": "d"}]}}
     assert found["status"]["devices"] == [{"device": "d", "conditions": [{"type": "Ready"}]}]

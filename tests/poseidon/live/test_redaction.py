@@ -24,7 +24,7 @@ from poseidon.kube.api.decoding import MalformedObjectError, decode_object
 from poseidon.kube.api.metadata import ObjectMeta
 from poseidon.kube.write.pod_recovery import _LAST_APPLIED
 from poseidon.leadership.election import FENCING
-from poseidon.live.redaction import ANNOTATIONS, is_kept, keep
+from poseidon.live.redaction import ANNOTATIONS, is_kept, redact_object
 from poseidon.live.support_bundle import COLLECTIONS, reduce_object
 from protos.conventions.secrets import redact_urls
 from tests.programs.hostile.objects import Mallory, fields
@@ -112,7 +112,7 @@ KEYS = st.sampled_from(PLANTED_KEYS) | st.text("abc./-", min_size=1)
 @settings(max_examples=examples(200))
 def test_annotations_of_no_list_go_whatever_their_domain(annotations):
     for kind in ("Pod", "Node", "AppGroup", "ConfigMap"):
-        cut = keep(kind, {"metadata": {"name": "x", "annotations": dict(annotations)}})
+        cut = redact_object(kind, {"metadata": {"name": "x", "annotations": dict(annotations)}})
         assert SECRET not in str(cut)
 
 
@@ -122,14 +122,14 @@ def test_free_specs_and_data_keep_the_fields_that_are_read():
         "password": SECRET,
         "workloads": [{"workload": {"name": "a", "env": SECRET}}],
     }
-    assert keep("AppGroup", {"spec": group}) == {
+    assert redact_object("AppGroup", {"spec": group}) == {
         "spec": {"numMembers": 1, "workloads": [{"workload": {"name": "a"}}]}
     }
-    assert keep("ConfigMap", {"data": {"name": "g", "size": "2", "password": SECRET}}) == {
+    assert redact_object("ConfigMap", {"data": {"name": "g", "size": "2", "password": SECRET}}) == {
         "data": {"name": "g", "size": "2"}
     }
     conditions = [{"type": "Ready", "message": SECRET}, {"type": "PodScheduled", "message": "0/3 nodes"}]
-    assert keep("Pod", {"status": {"message": SECRET, "conditions": conditions}}) == {
+    assert redact_object("Pod", {"status": {"message": SECRET, "conditions": conditions}}) == {
         "status": {"conditions": [{"type": "Ready"}, {"type": "PodScheduled", "message": "0/3 nodes"}]}
     }
 

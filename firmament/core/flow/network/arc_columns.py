@@ -297,5 +297,8 @@ class UnpinnedArcs:
         return usable
 
     def find_within_reach(self, machine_price: Int64, dearest: int) -> Int64:
-        """Return machines to which left-out arcs could violate; ``dearest``: highest class price, in half units."""
+        """Return the machines to which an arc that was left out could be cheap enough to matter.
+
+        ``dearest``: the highest price of a class, in half units.
+        """
         return np.flatnonzero(2 * self.cheapest.astype(np.int64) + machine_price < dearest)

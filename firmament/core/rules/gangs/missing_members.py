@@ -11,7 +11,7 @@ from firmament.core.tree_solver.nested.lacking import explain_incomplete, explai
 
 
 def explain_missing_members(cluster: Cluster, job: Job, able: list[int]) -> str:
-    """Return what a gang lacks of which only the members ``able`` (rows) can be tried now."""
+    """Return a message that says what a gang lacks; only its members ``able`` (rows) can be tried now."""
     start, members = _begin(job), len(cluster.jobs.members(job.id))
     if job.groups:
         have = count_by_group(cluster, job, able)

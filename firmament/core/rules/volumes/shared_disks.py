@@ -41,7 +41,7 @@ class SharedDisks(PodRule):
             compilation.exclude_on_machines(found, reason)
 
     def count_checks(self, content: TaskClass) -> int:
-        """Return one check for each disk."""
+        """Return how many checks a class needs: one for each disk."""
         return len(content.disks)
 
     def cures(self, standing: ChangedMachine) -> Iterator[CureProposal]:  # noqa: ARG002  # a disk is needed

@@ -253,8 +253,7 @@ class _Search:
             for index, constraint, _ in self._covering(number, option)
         )
 
-    # --- allocating devices and undoing it
-    # -----------------------------------------------------------------------
+    # --- allocating devices and undoing it --------------------------------------------------------
 
     def _take(self, number: int, option: Option, device: int) -> Any:
         """Pick a device for an option; return what ``_give_back`` needs, None if too little of the device is left."""
