@@ -71,6 +71,7 @@ class KnownLosses:
     _tasks: dict[bytes, _Remembered] = field(default_factory=dict)
     """By what a task asks for; the one used last comes last."""
     _lock: Lock = field(default_factory=Lock, repr=False)
+    """Held during a call, as several threads may ask one model."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> KnownLosses:
         """Return an empty memory: a copy computes its losses anew."""
