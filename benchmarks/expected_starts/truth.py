@@ -15,7 +15,7 @@ from poseidon.kube.api.nodes import Node
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import Manifests
 from poseidon.simulate.engine import Simulation
-from poseidon.simulate.past_forecasts import FIRST_EXPECTED
+from poseidon.simulate.forecasts.past_forecasts import FIRST_EXPECTED
 from poseidon.simulate.tasks import TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Float64, Int64
 

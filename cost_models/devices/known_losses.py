@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -47,16 +46,16 @@ class _Remembered:
     """The losses of one kind of task."""
 
     mark: int
-    """The mark (`KnownLosses`) at which the losses were computed."""
+    """The mark (`_Memory`) at which the losses were computed."""
     losses: Float64
     """float64[D], by machine with devices."""
 
 
 @dataclass(slots=True)
-class KnownLosses:
-    """The losses that one model has computed, and what they depend on."""
+class _Memory:
+    """Losses that were computed, and what they depend on."""
 
-    most: int = MOST_LOSSES
+    most: int
     """How many losses are remembered at most."""
     _common: bytes = b""
     """What the losses depend on for all machines."""
@@ -70,30 +69,16 @@ class KnownLosses:
     """The number of calls so far."""
     _tasks: dict[bytes, _Remembered] = field(default_factory=dict)
     """By what a task asks for; the one used last comes last."""
-    _lock: Lock = field(default_factory=Lock, repr=False)
-    """Held during a call, as several threads may ask one model."""
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> KnownLosses:
-        """Return an empty memory: a copy computes its losses anew."""
-        return KnownLosses(self.most)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as an empty memory."""
-        return KnownLosses, (self.most,)
 
     def find(self, judge: Judge, room: Room, asked: Sequence[bytes], lose: Sequence[Lose]) -> Float64:
-        """Return the losses of tasks on the machines of ``room``: float64[S, D].
-
-        ``asked`` says for each task all that ``lose`` reads of it.
-        """
-        with self._lock:
-            self._note_changes(judge, room)
-            found = np.empty((len(asked), len(room.kind)))
-            for row, (key, compute) in enumerate(zip(asked, lose, strict=True)):
-                found[row] = self._recall(key, compute)
-            while self._tasks and len(self._tasks) * len(room.kind) > self.most:
-                del self._tasks[next(iter(self._tasks))]
-            return found
+        """Return the losses of tasks on the machines of ``room``, as ``KnownLosses.find`` does."""
+        self._note_changes(judge, room)
+        found = np.empty((len(asked), len(room.kind)))
+        for row, (key, compute) in enumerate(zip(asked, lose, strict=True)):
+            found[row] = self._recall(key, compute)
+        while self._tasks and len(self._tasks) * len(room.kind) > self.most:
+            del self._tasks[next(iter(self._tasks))]
+        return found
 
     def _note_changes(self, judge: Judge, room: Room) -> None:
         """Compare with the last call, and judge the machines that differ from what they were then."""
@@ -123,6 +108,39 @@ class KnownLosses:
         known.mark = self._mark
         self._tasks[key] = known
         return known.losses
+
+
+class KnownLosses:
+    """The losses that one model has computed.
+
+    Several threads may ask at the same time: each uses a memory of its own meanwhile.
+    """
+
+    def __init__(self, most: int = MOST_LOSSES) -> None:
+        """``most``: how many losses each memory holds at most."""
+        self._most = most
+        self._idle: list[_Memory] = []
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> KnownLosses:
+        """Return an object that remembers nothing: a copy computes its losses anew."""
+        return KnownLosses(self._most)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as an object that remembers nothing."""
+        return KnownLosses, (self._most,)
+
+    def find(self, judge: Judge, room: Room, asked: Sequence[bytes], lose: Sequence[Lose]) -> Float64:
+        """Return the losses of tasks on the machines of ``room``: float64[S, D].
+
+        ``asked`` says for each task all that ``lose`` reads of it. A call that fails loses its memory.
+        """
+        try:
+            memory = self._idle.pop()
+        except IndexError:
+            memory = _Memory(self._most)
+        found = memory.find(judge, room, asked, lose)
+        self._idle.append(memory)
+        return found
 
 
 def _differ(ours: Columns, others: Columns) -> Bool:

@@ -20,9 +20,14 @@ from poseidon.configuration.document import BridgeConfiguration
 from poseidon.manifests.loader import Manifests
 from poseidon.offline.cluster import build_offline_cluster
 from poseidon.simulate.engine import Clock
-from poseidon.simulate.forecast import DRAWS, MOST_WORK, forecast_starts
-from poseidon.simulate.learning_from_pods import RunFamilies, learn_run_times, look_back, set_beginnings
-from poseidon.simulate.past_forecasts import find_widening, read_past_forecasts, widen_interval
+from poseidon.simulate.forecasts.forecast import DRAWS, MOST_WORK, forecast_starts
+from poseidon.simulate.forecasts.learning_from_pods import (
+    RunFamilies,
+    learn_run_times,
+    look_back,
+    set_beginnings,
+)
+from poseidon.simulate.forecasts.past_forecasts import find_widening, read_past_forecasts, widen_interval
 from poseidon.simulate.presentation import format_span
 from poseidon.simulate.scenario.document import ClusterPart, Scenario
 from poseidon.simulate.setup import assemble

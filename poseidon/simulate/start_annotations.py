@@ -19,7 +19,7 @@ from poseidon.manifests.loader import Manifests
 from poseidon.pods.tasks import get_qualified_name
 from poseidon.rescheduling.cluster_access import ClusterAccess
 from poseidon.simulate.expected_starts import ExpectedStart
-from poseidon.simulate.past_forecasts import FIRST_EXPECTED
+from poseidon.simulate.forecasts.past_forecasts import FIRST_EXPECTED
 
 ASKS = "firmament.io/tell-start"
 """Annotation of a pod that asks for its expected start, with the value "true"."""

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from poseidon.cli import main
 from poseidon.commands.tell_starts import tell_starts
 from poseidon.kube.api.metadata import seconds
-from poseidon.simulate.past_forecasts import FIRST_EXPECTED
+from poseidon.simulate.forecasts.past_forecasts import FIRST_EXPECTED
 from poseidon.simulate.start_annotations import ASKS, EXPECTED
 from poseidon.testbed.kubeconfig import write_kubeconfig
 from tests.deploy.installation import installed

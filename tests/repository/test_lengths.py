@@ -20,7 +20,6 @@ LARGE_FOLDERS = {
     "benchmarks/commands": 40,  # one module per command
     "poseidon/commands": 20,  # likewise
     "poseidon/offline": 18,
-    "poseidon/simulate": 20,
 }
 
 

@@ -20,7 +20,7 @@ from poseidon.manifests.loader import load_manifests
 from poseidon.offline.cluster import build_offline_cluster
 from poseidon.simulate.engine import Clock
 from poseidon.simulate.expected_starts import expect_starts
-from poseidon.simulate.learning_from_pods import RunFamilies, learn_run_times, look_back
+from poseidon.simulate.forecasts.learning_from_pods import RunFamilies, learn_run_times, look_back
 from poseidon.simulate.presentation import format_span
 from poseidon.simulate.scenario.document import ClusterPart, Scenario
 from poseidon.simulate.setup import assemble

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from poseidon.kube.api.metadata import format_time
 from poseidon.kube.api.pods import Pod
 from poseidon.simulate.expected_starts import ExpectedStart
-from poseidon.simulate.past_forecasts import (
+from poseidon.simulate.forecasts.past_forecasts import (
     FIRST_EXPECTED,
     LONGEST,
     MOST_OF_A_MOMENT,

@@ -17,9 +17,9 @@ import numpy as np
 
 from poseidon.simulate.checkpoint import from_bytes, to_bytes
 from poseidon.simulate.engine import Simulation
-from poseidon.simulate.past_arrivals import PastArrivals
-from poseidon.simulate.run_time_statistics import DrawnRuns, RunTimes
-from poseidon.simulate.sparse_rounds import PlacedTasks, find_interval, thin_out
+from poseidon.simulate.forecasts.past_arrivals import PastArrivals
+from poseidon.simulate.forecasts.run_time_statistics import DrawnRuns, RunTimes
+from poseidon.simulate.forecasts.sparse_rounds import PlacedTasks, find_interval, thin_out
 from poseidon.simulate.tasks import TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Float64, Int64, Work
 

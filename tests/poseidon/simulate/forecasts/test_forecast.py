@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from poseidon.simulate.past_arrivals import MOST_TASKS, PastTask, gather_arrivals
-from poseidon.simulate.run_time_statistics import PastRuns, RunTimes
-from poseidon.simulate.sparse_rounds import PlacedTasks, thin_out
+from poseidon.simulate.forecasts.past_arrivals import MOST_TASKS, PastTask, gather_arrivals
+from poseidon.simulate.forecasts.run_time_statistics import PastRuns, RunTimes
+from poseidon.simulate.forecasts.sparse_rounds import PlacedTasks, thin_out
 from poseidon.simulate.tasks import TaskColumns
 from poseidon.simulate.workloads.columns import ALONE, Work
 from tests.support.effort import examples

@@ -18,7 +18,7 @@ from poseidon.pods.run_times import find_last_end, find_run_seconds
 from poseidon.pods.tasks import workload_of
 from poseidon.simulate.classes import TemplateError, translate_pods
 from poseidon.simulate.engine import Simulation
-from poseidon.simulate.past_arrivals import (
+from poseidon.simulate.forecasts.past_arrivals import (
     LEAST_WINDOW,
     MIXTURE_WINDOW,
     MOST_WINDOW,
@@ -26,7 +26,7 @@ from poseidon.simulate.past_arrivals import (
     PastTask,
     gather_arrivals,
 )
-from poseidon.simulate.run_time_statistics import PastRuns, RunTimes
+from poseidon.simulate.forecasts.run_time_statistics import PastRuns, RunTimes
 from poseidon.simulate.tasks import TaskProgress
 from poseidon.simulate.workloads.columns import ALONE, Int64
 
