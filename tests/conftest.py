@@ -10,9 +10,11 @@ import gc
 import logging
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 from tests.support.effort import EFFORT, examples
@@ -98,21 +100,27 @@ def pytest_configure(config):
         Terminal.uncaptured = capturing.global_and_fixture_disabled
 
 
+def pytest_runtest_protocol(item, nextitem):
+    """Have workers report of what passed only the call: half of what each test costs pytest is three reports.
+
+    Set-up and tear-down that fail, or are skipped, are reported as ever.
+    """
+    if not hasattr(item.config, "workerinput") or item.config.option.durations is not None:
+        return None
+    about = {"nodeid": item.nodeid, "location": item.location}
+    item.ihook.pytest_runtest_logstart(**about)
+    for report in runtestprotocol(item, nextitem=nextitem, log=False):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(**about)
+    return True
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
     """What ``-n auto`` stands for; where a machine is shared with others, xdist's own variable says it."""
     given = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS")
     return int(given) if given else workers(os.cpu_count() or 1)
-
-
-@pytest.fixture(autouse=True)
-def _levels_of_logs():
-    """Commands that are run in this process set them, for good."""
-    loggers = [logging.getLogger(name) for name in ("", "poseidon", "firmament")]
-    levels = [each.level for each in loggers]
-    yield
-    for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)
 
 
 @pytest.fixture
@@ -127,9 +135,14 @@ def may_set_aside():
 
 
 @pytest.fixture(autouse=True)
-def _nothing_set_aside(request):
-    if "may_set_aside" in request.fixturenames:
-        yield
-        return
-    with nothing_set_aside():
-        yield
+def _nothing_left(request):
+    """Each test sets nothing aside, and leaves the levels of logs as they were: commands that run here set them."""
+    loggers = [logging.getLogger(name) for name in ("", "poseidon", "firmament")]
+    levels = [each.level for each in loggers]
+    try:
+        with nullcontext() if "may_set_aside" in request.fixturenames else nothing_set_aside():
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            if logger.level != level:
+                logger.setLevel(level)

@@ -35,7 +35,7 @@ def _checked(change: Callable, before: frozenset[TaskPhase], after: TaskPhase | 
     @wraps(change)
     def check(cluster: Cluster, concerned: Any, *others: Any, **named: Any) -> Any:
         rows = concerned.task if isinstance(concerned, transitions.Lifted) else concerned
-        found = {TaskPhase(state) for state in np.atleast_1d(cluster.tasks.state[rows]).tolist()}
+        found = {TaskPhase(state) for state in set(np.atleast_1d(cluster.tasks.state[rows]).tolist())}
         assert found <= before, f"{change.__name__} of tasks that are {found}"
         result = change(cluster, concerned, *others, **named)
         if after is not None:
