@@ -114,7 +114,7 @@ def _make_scheduler(core: CoreConfiguration, clock: Callable[[], float]) -> Sche
 class EmbeddedTrials:
     """A copy of a cluster in which moves of tasks and changes for waiting tasks are tried.
 
-    `firmament.core.rescheduling` makes the trials. ``events`` describe the cluster. ``goes``: the uids of tasks that
+    `firmament.core.rescheduling` makes the trials. ``events`` describe the cluster. ``removed``: the uids of tasks that
     end with their machine. ``placed``: the machine, by uid, of tasks that wait in ``events`` and count as placed there.
     """
 
@@ -123,7 +123,7 @@ class EmbeddedTrials:
         configuration: Document,
         clock: Callable[[], float],
         events: Iterable[pb.Event],
-        goes: Collection[str],
+        removed: Collection[str],
         placed: Mapping[str, str] | None = None,
     ) -> None:
         from firmament.core.cures.search import CureFinder
@@ -132,7 +132,7 @@ class EmbeddedTrials:
 
         known = [part for each in events_from_proto(events) for part in _keep_placed(each, placed or {})]
         self._scheduler = _make_scheduler(_raise_work_limit(_build_core(configuration)), clock)
-        self._trials = Trials(self._scheduler, known, goes)
+        self._trials = Trials(self._scheduler, known, removed)
         self._waiting = CureFinder(self._trials, known)
 
     def cures(self, uids: Collection[str], tries: int, most: int) -> dict[str, tuple[Cure, ...]]:

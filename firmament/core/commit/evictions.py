@@ -167,11 +167,11 @@ def _carry_out(
         name = snapshot.machine_names[each.machine]
         coming.append(Delta(DeltaKind.PLACE, tasks.uid[preemptor], name, depends_on=depends_on))
     rows = np.array([cluster.machines.row_of[delta.machine] for delta in coming], dtype=np.int64)
-    come = np.array([preemptor for _, preemptor in kept], dtype=np.int64)
-    transitions.assume(cluster, come, rows)
+    assumed = np.array([preemptor for _, preemptor in kept], dtype=np.int64)
+    transitions.assume(cluster, assumed, rows)
     cls = np.array([each.cls for each, _ in kept], dtype=np.int64)
     machine = np.array([each.machine for each, _ in kept], dtype=np.int64)
-    transitions.wait_for_room(cluster, come, ordered=keeps_order(snapshot, cls, machine))
+    transitions.wait_for_room(cluster, assumed, ordered=keeps_order(snapshot, cls, machine))
     for delta, (_, preemptor) in zip(coming, kept, strict=True):
         evictions.record_waiting(cluster, delta.depends_on, preemptor)
     for members in _gangs(snapshot, kept):

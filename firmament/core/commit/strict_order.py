@@ -63,8 +63,8 @@ def _count_served(
 ) -> Int64:
     """Return how many tasks of each class get places, or have others evicted: int64[C]."""
     classes = len(snapshot.members)
-    come = np.bincount(np.array([each.cls for each in evictions], dtype=np.int64), minlength=classes)
-    return placed.count_per_class(classes) + come
+    arriving = np.bincount(np.array([each.cls for each in evictions], dtype=np.int64), minlength=classes)
+    return placed.count_per_class(classes) + arriving
 
 
 def _leave_exempt_out(cluster: Cluster, snapshot: Snapshot, queue: Int64, gang: Int64, now: float) -> Int64:

@@ -102,20 +102,22 @@ class QuotaUsers:
         return user, list_amounts(terms.draws[user.draw], terms.covers[terms.kind[user.machine]])
 
     def compare(
-        self, without: Sequence[QuotaUser], gone: Sequence[QuotaUser], come: Sequence[QuotaUser]
+        self, without: Sequence[QuotaUser], gone: Sequence[QuotaUser], arriving: Sequence[QuotaUser]
     ) -> int:
         """Return 1 if the quota covers more important tasks after a change, -1 if less important ones, else 0.
 
-        ``gone``: tasks that leave; ``come``: tasks that come; ``without``: tasks that do not count in the state before.
+        ``gone``, ``arriving``: tasks that leave and come; ``without``: tasks that do not count in the state before.
         """
         places = [bisect_left(self._keys, _order(user)) for user in (*without, *gone)]
-        places += [bisect_right(self._keys, _order(user)) for user in come]  # after users of equal importance
+        places += [
+            bisect_right(self._keys, _order(user)) for user in arriving
+        ]  # after users of equal importance
         if not places:
             return 0
         start = min(places)
         filling, tail = self._fill_up_to(start), self._asked[start:]
         then = self._list_covered(filling.copy(), _edit(tail, without, ()))
-        now = self._list_covered(filling, _edit(tail, gone, [self._ask(user) for user in come]))
+        now = self._list_covered(filling, _edit(tail, gone, [self._ask(user) for user in arriving]))
         return (now > then) - (now < then)
 
     def list_covered(self) -> set[int]:
@@ -123,14 +125,14 @@ class QuotaUsers:
         filling = self._begin()
         return {user.victim for user, asked in self._asked if filling.add_if_enough(user, asked)}
 
-    def change(self, gone: Sequence[QuotaUser], come: Sequence[QuotaUser]) -> None:
-        """Remove the users in ``gone``, and insert those in ``come``."""
+    def change(self, gone: Sequence[QuotaUser], arriving: Sequence[QuotaUser]) -> None:
+        """Remove the users in ``gone``, and insert those in ``arriving``."""
         for user in gone:
             at = bisect_left(self._keys, _order(user))
             while self._asked[at][0].victim != user.victim:
                 at += 1
             del self._keys[at], self._asked[at], self._marks[at // _APART + 1 :]
-        for user in come:
+        for user in arriving:
             at = bisect_right(self._keys, _order(user))
             self._keys.insert(at, _order(user))
             self._asked.insert(at, self._ask(user))
@@ -183,9 +185,9 @@ def _order(user: QuotaUser) -> tuple[int, int]:
 
 
 def _edit(
-    users: Sequence[AskedUser], without: Collection[QuotaUser], come: Sequence[AskedUser]
+    users: Sequence[AskedUser], without: Collection[QuotaUser], arriving: Sequence[AskedUser]
 ) -> list[AskedUser]:
-    """Return the tasks in order, without those in ``without`` and with those in ``come``."""
+    """Return the tasks in order, without those in ``without`` and with those in ``arriving``."""
     out = {user.victim for user in without}
     found = [each for each in users if each[0].victim not in out] if out else list(users)
-    return sorted([*found, *come], key=lambda each: _order(each[0])) if come else found
+    return sorted([*found, *arriving], key=lambda each: _order(each[0])) if arriving else found

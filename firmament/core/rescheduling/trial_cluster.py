@@ -25,11 +25,11 @@ class MachineSets(NamedTuple):
 class TrialCluster:
     """A scheduler for trials with the running tasks of ``events``.
 
-    ``goes``: uids of tasks that end when their machine is removed, and so need no other place. ``emptied``: machines
+    ``removed``: uids of tasks that end when their machine is removed, and so need no other place. ``emptied``: machines
     that take no tasks any more, in order of emptying; ``moved``: uid -> machine, for tasks that have moved.
     """
 
-    def __init__(self, events: Sequence[Event], goes: Collection[str]) -> None:
+    def __init__(self, events: Sequence[Event], removed: Collection[str]) -> None:
         self._machines: dict[str, Machine] = {}
         self._classes: dict[int, TaskClass] = {}
         self._requests: dict[int, Int64] = {}
@@ -48,7 +48,7 @@ class TrialCluster:
                 case TasksBound():
                     for index, uid in enumerate(each.uids):
                         task = select_task(each, index)
-                        if uid in goes:
+                        if uid in removed:
                             ending.append(task)
                         else:
                             self._tasks[uid] = task

@@ -75,16 +75,16 @@ class Trials(TrialCluster):
         self,
         scheduler: Scheduler,
         events: Sequence[Event],
-        goes: Collection[str] = (),
+        removed: Collection[str] = (),
         *,
         is_told: bool = False,
     ) -> None:
-        """``goes``: as in ``TrialCluster``.
+        """``removed``: as in ``TrialCluster``.
 
         ``is_told``: whether the scheduler has received the events of the cluster already, and no task waits.
         """
         kept = [each for each in events if not isinstance(each, TasksSubmitted)]
-        super().__init__(kept, goes)
+        super().__init__(kept, removed)
         self._scheduler = scheduler
         self.stuck: frozenset[str] = frozenset()
         """Machines because of which the last try failed; empty if no round was tried.

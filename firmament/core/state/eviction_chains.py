@@ -115,26 +115,26 @@ class EvictionChains:
 
     def note(self, cluster: Cluster, coming: int, going: Iterable[int], now: float) -> None:
         """Record that tasks (``going``, rows) are evicted for another task (``coming``, row)."""
-        comes, tasks = self.find_workload(cluster, coming), cluster.tasks
+        preemptor, tasks = self.find_workload(cluster, coming), cluster.tasks
         if not self._origins and self._stated != _count_changes(cluster):
             self._turns.clear()
             self._stated = _count_changes(cluster)
         for task in going:
-            goes = self.find_workload(cluster, task)
-            if goes == comes:
+            evicted = self.find_workload(cluster, task)
+            if evicted == preemptor:
                 continue
             self.any = True
-            origins = self._origins.setdefault(goes, {})
+            origins = self._origins.setdefault(evicted, {})
             # An eviction counts once, even if several tasks of a gang leave.
-            if comes not in origins or origins[comes][0] != now:
-                turns = self._turns[comes, goes] = self._turns.get((comes, goes), 0) + 1
+            if preemptor not in origins or origins[preemptor][0] != now:
+                turns = self._turns[preemptor, evicted] = self._turns.get((preemptor, evicted), 0) + 1
                 until = now + compute_back_off(turns, first=MEMORY, last=LONGEST)
-                origins[comes] = now, until
-                heapq.heappush(self._ends, (until, comes, goes))
-            if goes[1]:
+                origins[preemptor] = now, until
+                heapq.heappush(self._ends, (until, preemptor, evicted))
+            if evicted[1]:
                 content = cluster.classes.rows[int(tasks.cls[task])].content
-                self._evicted[goes] = _EvictedTask(
-                    goes, tasks.uid[task], tasks.job[task], content, int(tasks.priority[task]), now
+                self._evicted[evicted] = _EvictedTask(
+                    evicted, tasks.uid[task], tasks.job[task], content, int(tasks.priority[task]), now
                 )
 
     def take_back(self, cluster: Cluster, task: int) -> None:
@@ -157,14 +157,14 @@ class EvictionChains:
         changed = _count_changes(cluster) != self._stated
         if not changed and (self.next_in(now) or 0.0) > 0:
             return []
-        evicted = self.list_evicted()
+        all_evicted = self.list_evicted()
         while self._ends and (changed or self._ends[0][0] <= now):
-            until, comes, goes = heapq.heappop(self._ends)
-            if self._origins.get(goes, {}).get(comes, (0.0, 0.0))[1] == until:
-                self._drop(comes, goes)
+            until, preemptor, evicted = heapq.heappop(self._ends)
+            if self._origins.get(evicted, {}).get(preemptor, (0.0, 0.0))[1] == until:
+                self._drop(preemptor, evicted)
         if changed:
             self._turns.clear()
-        rows = sorted({row for each in evicted for row in self.list_tasks(cluster, each)})
+        rows = sorted({row for each in all_evicted for row in self.list_tasks(cluster, each)})
         self._drop_names(cluster)
         tasks = cluster.tasks
         return [row for row in rows if tasks.state[row] == TaskPhase.PENDING and not tasks.refused[row]]
@@ -192,12 +192,12 @@ class EvictionChains:
         """Return the workloads that others have evicted, and that must not evict those in return; in a fixed order."""
         return list(self._origins)
 
-    def _drop(self, comes: Workload, goes: Workload) -> None:
-        del self._origins[goes][comes]
-        if not self._origins[goes]:
-            del self._origins[goes]
+    def _drop(self, preemptor: Workload, evicted: Workload) -> None:
+        del self._origins[evicted][preemptor]
+        if not self._origins[evicted]:
+            del self._origins[evicted]
             self.any = bool(self._origins)
-            self._evicted.pop(goes, None)
+            self._evicted.pop(evicted, None)
 
     def _drop_names(self, cluster: Cluster) -> None:
         """Drop what is known about workloads that have ended, or were never evicted for another."""

@@ -16,7 +16,7 @@ from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionProblem
 from firmament.core.preemption.quotas.victims import (
-    Newcomer,
+    Preemptor,
     find_while_borrowing,
     is_borrowing,
     part_ways,
@@ -156,16 +156,16 @@ class _ClassRoom:
 def list_within_reach(
     state: PreemptionState,
     node: Int64,
-    newcomer: Newcomer,
+    preemptor: Preemptor,
     members: Members,
     candidates: Sequence[int],
     everybody: Iterable[int],
 ) -> Sequence[int]:
-    """Return the candidates that the rules of quotas might let the newcomer evict.
+    """Return the candidates that the rules of quotas might let the preemptor evict.
 
     Trials leave out all other candidates.
 
-    Suppose that ``everybody`` has left: all candidates and the other members of their gangs. If the newcomer's side of
+    Suppose that ``everybody`` has left: all candidates and the other members of their gangs. If the preemptor's side of
     the tree would even then have to borrow from a queue, the tasks of that queue are left out. ``node``: int64[V], the
     quota node that each task draws on.
     """
@@ -173,53 +173,53 @@ def list_within_reach(
     quotas, columns = bound.quotas, _book_quota(bound.quotas, state, members)
     if columns is None:
         return candidates
-    free = find_while_borrowing(state, newcomer)
-    drawn = newcomer._replace(columns=columns)
-    others = {int(node[each]) for each in candidates} - {newcomer.node}
-    reached = {newcomer.node, *(other for other in others if stays_within(quotas, drawn, [other]))}
+    free = find_while_borrowing(state, preemptor)
+    drawn = preemptor._replace(columns=columns)
+    others = {int(node[each]) for each in candidates} - {preemptor.node}
+    reached = {preemptor.node, *(other for other in others if stays_within(quotas, drawn, [other]))}
     return [each for each in candidates if free[each] or int(node[each]) in reached]
 
 
 class BorrowingBound:
-    """Tests, while victims leave one by one, whether the newcomer's side must borrow without being allowed to.
+    """Tests, while victims leave one by one, whether the preemptor's side must borrow without being allowed to.
 
-    The newcomer's side may not borrow from a queue whose tasks only leave for tasks within their own quota. ``state``
+    The preemptor's side may not borrow from a queue whose tasks only leave for tasks within their own quota. ``state``
     stays as it is.
     """
 
-    def __init__(self, state: PreemptionState, node: Int64, newcomer: Newcomer, members: Members) -> None:
+    def __init__(self, state: PreemptionState, node: Int64, preemptor: Preemptor, members: Members) -> None:
         """``node``: int64[V], the quota node that each task draws on."""
         assert state.quotas is not None
-        self._state, self._node, self._newcomer = state, node, newcomer
+        self._state, self._node, self._preemptor = state, node, preemptor
         self._freed, self._quotas = state.quotas.copy(), state.quotas.copy()
         self._columns = _book_quota(self._quotas, state, members)
-        self._free = find_while_borrowing(state, newcomer)
+        self._free = find_while_borrowing(state, preemptor)
         self._sides: set[int] = set()
 
     def let_go(self, victims: Sequence[int]) -> None:
         """Count some victims as gone: release their quota, and note from which sides of the tree they come."""
         for quotas in (self._freed, self._quotas):
             give_back(quotas, self._state.preemption, victims)
-        own = self._newcomer.node
+        own = self._preemptor.node
         others = {int(self._node[each]) for each in victims if not self._free[each]} - {own}
         self._sides |= {part_ways(self._quotas, own, other)[0] for other in others}
 
     def is_covered(self, victim: int) -> bool:
-        """Return whether a task is in another queue than the newcomer, and that queue no longer borrows.
+        """Return whether a task is in another queue than the preemptor, and that queue no longer borrows.
 
         With fair shares, the result is always False.
         """
         other, fair = int(self._node[victim]), self._quotas.terms.fair
-        if other == self._newcomer.node or fair[self._newcomer.node]:
+        if other == self._preemptor.node or fair[self._preemptor.node]:
             return False
-        return not is_borrowing(self._freed, self._newcomer, other)
+        return not is_borrowing(self._freed, self._preemptor, other)
 
     def is_exceeded(self) -> bool:
         """Return whether no placement is allowed with these victims.
 
         The result is False with fair shares, and if flavors depend on the machine.
         """
-        if self._columns is None or self._quotas.terms.fair[self._newcomer.node]:
+        if self._columns is None or self._quotas.terms.fair[self._preemptor.node]:
             return False
         return any(
             self._quotas.use.get_own_left(side, column) < 0

@@ -27,12 +27,12 @@ from firmament.core.preemption.quota_users import (
 class _Change(NamedTuple):
     """The difference between two states, in tasks that use quota.
 
-    ``gone``: the victims; ``free``: the victims that do not count; ``come``: the tasks that come.
+    ``gone``: the victims; ``free``: the victims that do not count; ``arriving``: the tasks that come.
     """
 
     free: list[QuotaUser]
     gone: list[QuotaUser]
-    come: list[QuotaUser]
+    arriving: list[QuotaUser]
 
 
 class QuotaCoverage:
@@ -56,23 +56,23 @@ class QuotaCoverage:
         self,
         before: PreemptionState,
         after: PreemptionState,
-        newcomer: int,
+        preemptor: int,
         importance: Importance,
         victims: Sequence[int],
     ) -> bool:
         """Return whether the state after evicting victims for a task or a gang is better than the state before.
 
-        ``newcomer``, ``importance``: the quota node and the importance of the task that comes. Two kinds of victims do
-        not count: less important tasks of the newcomer's own queue, and gangs that leave as a whole and that their
+        ``preemptor``, ``importance``: the quota node and the importance of the task that comes. Two kinds of victims do
+        not count: less important tasks of the preemptor's own queue, and gangs that leave as a whole and that their
         queue covers only in part. With fair shares, the result is always True, as the shares decide which tasks leave.
         """
-        if self._terms.fair[newcomer]:
+        if self._terms.fair[preemptor]:
             return True
         gone = [self._make_user(before, victim) for victim in victims]
         free = [
             user
             for user in gone
-            if self._node[user.victim] == newcomer and importance_of(before, user.victim) < importance
+            if self._node[user.victim] == preemptor and importance_of(before, user.victim) < importance
         ]
         if len(free) == len(victims):
             return True
@@ -80,12 +80,12 @@ class QuotaCoverage:
             self._users, self._covered, self._state = {}, {}, before
         in_part = self._find_covered_in_part(victims)
         free += [user for user in gone if user.victim in in_part and user not in free]
-        come = self._list_coming(after, len(before.taken))
+        arriving = self._list_coming(after, len(before.taken))
         depths: dict[int, set[int]] = {}
-        for queue in {newcomer, *self._node[victims].tolist()}:
+        for queue in {preemptor, *self._node[victims].tolist()}:
             for above, node in enumerate(reversed(self._list_below_root(queue))):
                 depths.setdefault(above, set()).add(node)
-        change = _Change(free, gone, come)
+        change = _Change(free, gone, arriving)
         for depth in sorted(depths, reverse=True):
             found = self._compare_protected(change, sorted(depths[depth]))
             if found:
@@ -97,9 +97,9 @@ class QuotaCoverage:
         if self._state is None:
             return
         gone = [self._make_user(self._state, victim) for victim in victims]
-        come = self._list_coming(after, len(self._state.taken))
+        arriving = self._list_coming(after, len(self._state.taken))
         for node, users in self._users.items():
-            users.change(self._select(gone, node), self._select(come, node))
+            users.change(self._select(gone, node), self._select(arriving, node))
         self._state, self._covered = after, {}
 
     # --- what quotas bring in ------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class QuotaCoverage:
         found = 0
         for node in nodes:
             compared = self._get_users(node).compare(
-                *(self._select(each, node) for each in (change.free, change.gone, change.come))
+                *(self._select(each, node) for each in (change.free, change.gone, change.arriving))
             )
             if compared < 0:
                 return -1
@@ -166,8 +166,8 @@ class QuotaCoverage:
             queues = [queue for queue in self._present if self._is_at(queue, node)]
             victims = np.flatnonzero(~state.gone & np.isin(self._node, queues)).tolist()
             staying = [self._make_user(state, victim) for victim in victims]
-            come = self._select(self._list_coming(state, 0), node)
-            found = QuotaUsers(self._terms, lambda: self._begin(node), [*staying, *come])
+            arriving = self._select(self._list_coming(state, 0), node)
+            found = QuotaUsers(self._terms, lambda: self._begin(node), [*staying, *arriving])
             self._users[node] = found
         return found
 

@@ -78,20 +78,20 @@ class FlavorChoice:
             return ()
         wishes = list_placed_units(state, self._placed, able)
         wishes += [(unit, ()) for unit in list_units(state, able, gang, need)]
-        wishes.sort(key=lambda wish: wish[0].newcomer.importance, reverse=True)
+        wishes.sort(key=lambda wish: wish[0].preemptor.importance, reverse=True)
         # The tasks that borrow are the least important of a queue that prefers not to borrow, so they come first.
         in_turn = [wish for wish in wishes if self._looks_in_order(wish[0])]
         in_turn += [wish for wish in reversed(wishes) if not self._looks_in_order(wish[0])]
         del in_turn[MOST_WISHES:]
         later: dict[int, Counter[tuple[int, int]]] = {}
         for unit, places in in_turn:
-            later.setdefault(unit.newcomer.node, Counter()).update(self._list_draws(places))
+            later.setdefault(unit.preemptor.node, Counter()).update(self._list_draws(places))
         given_up: list[tuple[int, int]] = []
         in_vain: set[tuple[object, ...]] = set()
         for unit, places in in_turn:
-            later[unit.newcomer.node].subtract(self._list_draws(places))
+            later[unit.preemptor.node].subtract(self._list_draws(places))
             kinds = tuple(self._terms.kind[[machine for _, machine in places]].tolist()) if places else ()
-            least = self._find_least(unit, places, later[unit.newcomer.node])
+            least = self._find_least(unit, places, later[unit.preemptor.node])
             looks = self._reclaim.describe(unit), kinds, least
             if looks in in_vain:
                 continue
@@ -116,7 +116,7 @@ class FlavorChoice:
         """
         if not places:
             return NOWHERE
-        node, room = unit.newcomer.node, self._reclaim.state.quotas
+        node, room = unit.preemptor.node, self._reclaim.state.quotas
         assert room is not None
         if self._looks_in_order(unit) and self._terms.is_sparing(node):
             room = room.copy()
@@ -125,7 +125,7 @@ class FlavorChoice:
         return self._find_height(room, unit, places)
 
     def _looks_in_order(self, unit: QuotaUnit) -> bool:
-        return bool(self._terms.evicts_first) and self._terms.evicts_first[unit.newcomer.node]
+        return bool(self._terms.evicts_first) and self._terms.evicts_first[unit.preemptor.node]
 
     def _serve(self, unit: QuotaUnit, places: Places, least: int) -> bool:
         """Give a unit places by evictions if it prefers them to ``places``; return whether it got them.
@@ -150,7 +150,7 @@ class FlavorChoice:
         self, unit: QuotaUnit, places: Places, cells: Sequence[_FlavorPart], least: int
     ) -> Reclaimed | None:
         """Return evictions that a unit prefers to ``places``, where it borrows up to height ``least``, or None."""
-        node, base = unit.newcomer.node, self._reclaim.state
+        node, base = unit.preemptor.node, self._reclaim.state
         first, sparing = self._terms.evicts_first[node], self._terms.is_sparing(node)
         machines = [machine for _, machine in places]
         present = (
@@ -180,7 +180,7 @@ class FlavorChoice:
     def _find_height(self, room: RemainingQuota, unit: QuotaUnit, places: Sequence[tuple[int, int]]) -> int:
         """Return how many levels up in the tree a unit at ``places`` borrows with these quotas; 0 for none."""
         drawn = find_drawn_at(self._reclaim.state, places)
-        return self._order.go_on(room).find_height(unit.newcomer.node, drawn)
+        return self._order.go_on(room).find_height(unit.preemptor.node, drawn)
 
     def _has_quota(self, unit: QuotaUnit, cell: _FlavorPart) -> bool:
         """Return whether a unit has quota in a part without evictions, so that only machines are full there."""

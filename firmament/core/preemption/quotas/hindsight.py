@@ -27,7 +27,7 @@ def spare_needless_victims(reclaim: QuotaReclaim, begin: PreemptionState) -> Non
     terms = begin.problem.quotas
     assert terms is not None
     if len(reclaim.steps) > MOST_STEPS or any(
-        terms.fair[step.choice.unit.newcomer.node] for step in reclaim.steps
+        terms.fair[step.choice.unit.preemptor.node] for step in reclaim.steps
     ):
         return
     for choice in [step.choice for step in reclaim.steps if step.victims][:-1]:

@@ -149,7 +149,7 @@ class QuotaReclaim:
                 continue
             found.state.confined = {}
             found = found._replace(confined=confined)
-            own = bool((self._node[found.victims] == unit.newcomer.node).any())
+            own = bool((self._node[found.victims] == unit.preemptor.node).any())
             worth = own, self._find_height(unit, found) if confined else 0
             if worth == (False, 0):
                 return found
@@ -162,7 +162,7 @@ class QuotaReclaim:
         room = found.state.quotas
         assert room is not None
         drawn = find_drawn_at(found.state, found.state.taken[len(self.state.taken) :])
-        return QuotaOrder(room).find_height(unit.newcomer.node, drawn)
+        return QuotaOrder(room).find_height(unit.preemptor.node, drawn)
 
     def _narrow(self, unit: QuotaUnit, confined: Mapping[int, Bool]) -> QuotaUnit:
         """Return a unit with the quotas that it uses if its classes must use machines in ``confined`` (by class)."""
@@ -179,7 +179,7 @@ class QuotaReclaim:
         """Return a key that is equal for units for which the same victims would be evicted."""
         looks = tuple((int(self.state.problem.shape[cls]), count) for cls, count in unit.members)
         tree = self._describe_tree(unit) if unit.tree >= 0 else ()
-        return looks, tree, unit.newcomer.importance[0], *self._list_origins(unit)
+        return looks, tree, unit.preemptor.importance[0], *self._list_origins(unit)
 
     def _describe_tree(self, unit: QuotaUnit) -> tuple[object, ...]:
         """Return a key that is equal for trees of groups that find the same places while no other task gets one."""
@@ -187,7 +187,7 @@ class QuotaReclaim:
         needs = self._needs.get(unit.tree)
         if needs is None:
             needs = self._needs[unit.tree] = describe_needs(problem, problem.topology.every[unit.tree])
-        return len(self.state.taken), unit.newcomer.own, needs
+        return len(self.state.taken), unit.preemptor.own, needs
 
     def _list_origins(self, unit: QuotaUnit) -> list[int]:
         """Return the tasks that began the chains of evictions in which a unit's tasks lost their places."""
@@ -237,13 +237,13 @@ class QuotaReclaim:
         candidates = self.sort_candidates(unit)
         if not candidates:
             return None
-        newcomer, node = unit.newcomer, unit.newcomer.node
+        preemptor, node = unit.preemptor, unit.preemptor.node
         if not terms.fair[node]:
             if not may_evict(self.state, unit):
                 return None
             everybody = add_companions(self.state, candidates, [])
-            reach = list_within_reach(self.state, self._node, newcomer, unit.members, candidates, everybody)
-            parts = iterate_parts(self.state, self._node, newcomer, list(reach), FEW)
+            reach = list_within_reach(self.state, self._node, preemptor, unit.members, candidates, everybody)
+            parts = iterate_parts(self.state, self._node, preemptor, list(reach), FEW)
             chosen = (self._choose_among(VictimChoice(unit, part)) for part in parts)
             return next(filter(None, chosen), None)
         strategies = terms.strategies[node] if terms.strategies else ()
@@ -267,15 +267,15 @@ class QuotaReclaim:
     def sort_candidates(self, unit: QuotaUnit) -> list[int]:
         """Return the possible victims of a unit: those of other queues first, then the least important first."""
         state, preemption = self.state, self.state.preemption
-        drawing = np.asarray(self._drawing[list(unit.newcomer.columns)].any(axis=0))
-        may_go = find_candidates(state, self._node, unit.newcomer) & drawing[preemption.draw]
+        drawing = np.asarray(self._drawing[list(unit.preemptor.columns)].any(axis=0))
+        may_go = find_candidates(state, self._node, unit.preemptor) & drawing[preemption.draw]
         may_go[self._list_origins(unit)] = False
         found = np.flatnonzero(may_go)
         order = np.lexsort(
             (
                 -preemption.age[found],
                 preemption.victim_priority[found],
-                self._node[found] == unit.newcomer.node,
+                self._node[found] == unit.preemptor.node,
             )
         )
         return found[order][:MOST_CANDIDATES].tolist()
@@ -288,7 +288,7 @@ class QuotaReclaim:
         going: list[int] = []
         enough, members = None, choice.unit.members
         quota, room = QuotaBound(self.state), RoomBound(self.state, members)
-        borrowing = BorrowingBound(self.state, self._node, choice.unit.newcomer, members)
+        borrowing = BorrowingBound(self.state, self._node, choice.unit.preemptor, members)
         for victim in choice.candidates:
             if victim not in going and not borrowing.is_covered(victim):
                 more = add_companions(self.state, [victim], going)
@@ -340,7 +340,7 @@ class QuotaReclaim:
         def weigh(going: list[int]) -> tuple[object, ...]:
             least = sorted((importance_of(self.state, victim) for victim in going), reverse=True)
             turns = sorted(choice.rank.get(victim, 0) for victim in going) if choice.rank else []
-            inside = [victim for victim in going if self._node[victim] == choice.unit.newcomer.node]
+            inside = [victim for victim in going if self._node[victim] == choice.unit.preemptor.node]
             own = 0 if choice.rank else count_workloads(self.state, inside)
             return self.state.count_beyond(going), count_workloads(self.state, going), own, turns, least
 
@@ -357,10 +357,10 @@ class QuotaReclaim:
         if self._trials <= 0 or not set(victims).isdisjoint(self._list_origins(choice.unit)):
             return None
         self._trials -= TREE_TRIALS if choice.unit.tree >= 0 else 1
-        (node, _, importance, _), trial = choice.unit.newcomer, self._place(choice.unit, victims)
+        (node, _, importance, _), trial = choice.unit.preemptor, self._place(choice.unit, victims)
         if trial is None or not self._is_allowed(choice, trial, victims):
             return None
-        if is_taken_back(trial, self._node, choice.unit.newcomer, victims):
+        if is_taken_back(trial, self._node, choice.unit.preemptor, victims):
             return None
         better = self._coverage.is_better(self.state, trial, node, importance, victims)
         return trial if better else None
@@ -383,18 +383,18 @@ class QuotaReclaim:
 
     def _is_allowed(self, choice: VictimChoice, trial: PreemptionState, victims: list[int]) -> bool:
         """Return whether policies or fair shares allow evicting all ``victims`` for the unit placed in ``trial``."""
-        newcomer, terms = choice.unit.newcomer, trial.problem.quotas
+        preemptor, terms = choice.unit.preemptor, trial.problem.quotas
         assert terms is not None
         assert trial.quotas is not None
         places = trial.taken[len(self.state.taken) :]
         drawn = find_drawn_at(self.state, places)
-        if not are_borrowing(self.state, self._node, newcomer._replace(columns=drawn), victims):
+        if not are_borrowing(self.state, self._node, preemptor._replace(columns=drawn), victims):
             return False
-        if terms.fair[newcomer.node]:
+        if terms.fair[preemptor.node]:
             order = sorted(victims, key=lambda victim: choice.rank.get(victim, 0))
             groups = self._turns.order(self.state, choice.unit, places, order, lenient=choice.lenient)
             return sum(map(len, groups)) == len(victims)
-        others = [victim for victim in victims if self._node[victim] != newcomer.node]
-        free = find_while_borrowing(self.state, newcomer)
+        others = [victim for victim in victims if self._node[victim] != preemptor.node]
+        free = find_while_borrowing(self.state, preemptor)
         bound = [int(self._node[victim]) for victim in others if not free[victim]]
-        return not bound or stays_within(trial.quotas, newcomer._replace(columns=drawn), bound)
+        return not bound or stays_within(trial.quotas, preemptor._replace(columns=drawn), bound)

@@ -67,9 +67,9 @@ class ShareTurns:
             kind = int(terms.kind[state.preemption.machine[victim]])
             room.draw_on(int(state.preemption.draw[victim]), kind, count)
 
-        rule = ShareRule(self._shares, self._node, terms.strategies[unit.newcomer.node])
-        newcomer = unit.newcomer._replace(columns=find_drawn_at(state, places))
-        return rule.order(trial, newcomer, list(groups.values()), book, lenient=lenient)
+        rule = ShareRule(self._shares, self._node, terms.strategies[unit.preemptor.node])
+        preemptor = unit.preemptor._replace(columns=find_drawn_at(state, places))
+        return rule.order(trial, preemptor, list(groups.values()), book, lenient=lenient)
 
 
 def _guess_machines(

@@ -18,13 +18,13 @@ from firmament.core.constraints.remaining_quota import RemainingQuota
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.bounds import QuotaBound
 from firmament.core.preemption.quotas.units import find_machine
-from firmament.core.preemption.quotas.victims import Newcomer, is_borrowing, part_ways
+from firmament.core.preemption.quotas.victims import Preemptor, is_borrowing, part_ways
 
 
 def is_taken_back(
     state: PreemptionState,
     node: Int64,
-    newcomer: Newcomer,
+    preemptor: Preemptor,
     victims: Sequence[int],
     *,
     for_room: bool = False,
@@ -32,37 +32,37 @@ def is_taken_back(
     """Return whether a waiting task would evict the incoming task for its quota, and a victim would then evict it.
 
     The waiting task is in a victim's queue and less important than the victim, stays within the queue's own quota, and
-    finds no place without an eviction. ``state``: the state after the victims left and the newcomer was placed;
+    finds no place without an eviction. ``state``: the state after the victims left and the preemptor was placed;
     ``node``: int64[V], the quota node that each task on a machine draws on; ``for_room``: whether the victim would
     evict to free capacity, which no policy of the queue restricts.
     """
     quotas, terms = state.quotas, state.problem.quotas
     assert quotas is not None
     assert terms is not None
-    if not terms.is_reclaimable(newcomer.node):
+    if not terms.is_reclaimable(preemptor.node):
         return False
     highest: dict[int, int] = {}
     for victim in victims:
         queue, standing = int(node[victim]), int(state.preemption.victim_priority[victim])
-        if queue != newcomer.node and terms.reclaim[queue] and (for_room or terms.within[queue]):
+        if queue != preemptor.node and terms.reclaim[queue] and (for_room or terms.within[queue]):
             highest[queue] = max(standing, highest.get(queue, standing))
     if not highest:
         return False
     for cls in _list_less_important(state, highest):
         draw = terms.draws[int(terms.draw[state.problem.shape[cls]])]
         standing = int(state.preemption.priority[cls])
-        if terms.reclaim[draw.node] < 2 and standing <= newcomer.importance[0]:
+        if terms.reclaim[draw.node] < 2 and standing <= preemptor.importance[0]:
             continue
-        waiting = Newcomer(draw.node, tuple(list_columns(draw)), (standing, 0), -1)
+        waiting = Preemptor(draw.node, tuple(list_columns(draw)), (standing, 0), -1)
         # With fair sharing, a task within its own queue's quota evicts tasks of any queue that borrows, whatever the
         # cohorts above say.
         sides = {
-            part_ways(quotas, draw.node, newcomer.node)[0],
+            part_ways(quotas, draw.node, preemptor.node)[0],
             *([draw.node] if terms.fair[draw.node] else []),
         }
         together = _count_together(state, cls)
         if (
-            is_borrowing(quotas, waiting, newcomer.node)
+            is_borrowing(quotas, waiting, preemptor.node)
             and any(_has_enough(quotas, side, draw, together) for side in sides)
             and find_machine(state, cls) is None
         ):
@@ -108,8 +108,8 @@ def is_room_taken_back(state: PreemptionState, cls: int, machine: int, victims: 
     after.quotas = QuotaBound(state, np.flatnonzero(state.gone & (node >= 0)).tolist()).quotas
     after.put(cls, machine)
     importance = int(preemption.priority[cls]), -int(preemption.since[cls])
-    newcomer = Newcomer(own, tuple(list_columns(terms.draws[number])), importance, -1)
-    return is_taken_back(after, node, newcomer, others, for_room=True)
+    preemptor = Preemptor(own, tuple(list_columns(terms.draws[number])), importance, -1)
+    return is_taken_back(after, node, preemptor, others, for_room=True)
 
 
 def _count_together(state: PreemptionState, cls: int) -> int:

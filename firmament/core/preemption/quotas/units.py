@@ -11,7 +11,7 @@ from cost_models.interface import Bool, Int64
 from firmament.core.constraints.quota_terms import list_amounts, list_columns
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.coverage import rank_of
-from firmament.core.preemption.quotas.victims import Newcomer
+from firmament.core.preemption.quotas.victims import Preemptor
 from firmament.core.preemption.tree_groups.groups import put_tree
 from firmament.solvers.base import Solver
 
@@ -22,7 +22,7 @@ class QuotaUnit:
 
     members: tuple[tuple[int, int], ...]
     """The classes of its tasks, and the number of tasks of each."""
-    newcomer: Newcomer
+    preemptor: Preemptor
     """The unit as the task or gang for which others are evicted."""
     tree: int = -1
     """The gang of a tree of groups; -1 for all other units."""
@@ -54,7 +54,7 @@ def list_units(state: PreemptionState, able: Bool, gang: Int64, need: Int64) -> 
             wanted += [(cls, count)] if count else []
         if not left:
             units.append(make_unit(state, tuple(wanted)))
-    yield from sorted(units, key=lambda unit: unit.newcomer.importance, reverse=True)
+    yield from sorted(units, key=lambda unit: unit.preemptor.importance, reverse=True)
 
 
 def _make_tree(state: PreemptionState, gang: int, members: Sequence[int]) -> QuotaUnit:
@@ -72,12 +72,12 @@ def make_unit(state: PreemptionState, members: tuple[tuple[int, int], ...]) -> Q
     columns = {column for draw in draws if draw.node == node for column in list_columns(draw)}
     own = int(state.preemption.own[members[0][0]]) if len(state.preemption.own) else -1
     importance = max(rank_of(state, cls) for cls, _ in members)
-    return QuotaUnit(members, Newcomer(node, tuple(sorted(columns)), importance, own))
+    return QuotaUnit(members, Preemptor(node, tuple(sorted(columns)), importance, own))
 
 
 def confine_unit(state: PreemptionState, unit: QuotaUnit, places: Sequence[tuple[int, int]]) -> QuotaUnit:
     """Return a unit as it draws on quotas if its tasks are at ``places`` (class, kind of machine)."""
-    return replace(unit, newcomer=unit.newcomer._replace(columns=find_drawn(state, places)))
+    return replace(unit, preemptor=unit.preemptor._replace(columns=find_drawn(state, places)))
 
 
 def find_drawn(state: PreemptionState, places: Sequence[tuple[int, int]]) -> tuple[int, ...]:
@@ -105,11 +105,11 @@ def may_evict(state: PreemptionState, unit: QuotaUnit) -> bool:
     quota above it, below the root, has left (Kueue's ``FindHeightOfLowestSubtreeThatFits``,
     ``pkg/scheduler/preemption/classical``).
     """
-    terms, node = state.problem.quotas, unit.newcomer.node
+    terms, node = state.problem.quotas, unit.preemptor.node
     assert terms is not None
     if not (terms.within_quota and terms.within_quota[node]):
         return True
-    drawn = set(unit.newcomer.columns)
+    drawn = set(unit.preemptor.columns)
     return all(
         any(
             drawn.issuperset(columns)

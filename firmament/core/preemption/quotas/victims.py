@@ -27,62 +27,62 @@ from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quota_users import Importance
 
 
-class Newcomer(NamedTuple):
+class Preemptor(NamedTuple):
     """A task or a gang that lacks quota, for which others may be evicted."""
 
     node: int
     """The quota node that the task or gang draws on."""
     columns: tuple[int, ...]
-    """The quota columns that the newcomer may draw on."""
+    """The quota columns that the preemptor may draw on."""
     importance: Importance
     own: int
-    """The newcomer's own gang, as tasks on machines number gangs; -1 for none."""
+    """The preemptor's own gang, as tasks on machines number gangs; -1 for none."""
 
 
-def find_candidates(state: PreemptionState, node: Int64, newcomer: Newcomer) -> Bool:
-    """Return which tasks may be evicted for a newcomer: bool[V]. ``node``: int64[V], the quota node of each task."""
+def find_candidates(state: PreemptionState, node: Int64, preemptor: Preemptor) -> Bool:
+    """Return which tasks may be evicted for a preemptor: bool[V]. ``node``: int64[V], the quota node of each task."""
     preemption, quotas, terms = state.preemption, state.quotas, state.problem.quotas
     assert quotas is not None
     assert terms is not None
     going = ~state.gone & ~preemption.leaving & (node >= 0)
-    if newcomer.own >= 0:
-        going &= preemption.gang != newcomer.own
-    root = state.root[newcomer.node]
+    if preemptor.own >= 0:
+        going &= preemption.gang != preemptor.own
+    root = state.root[preemptor.node]
     others = [
         each
         for each in np.unique(node[going]).tolist()
-        if each != newcomer.node
+        if each != preemptor.node
         and state.root[each] == root
         and terms.is_reclaimable(each)
-        and is_borrowing(quotas, newcomer, each)
+        and is_borrowing(quotas, preemptor, each)
     ]
     borrowing = np.zeros(len(state.root) + 1, dtype=np.bool_)
     borrowing[others] = True
-    within = _find_within(state, newcomer, int(terms.within[newcomer.node]))
-    own = (node == newcomer.node) & within
-    return np.asarray(going & (own | (borrowing[node] & _find_within_reclaim_policy(state, newcomer))))
+    within = _find_within(state, preemptor, int(terms.within[preemptor.node]))
+    own = (node == preemptor.node) & within
+    return np.asarray(going & (own | (borrowing[node] & _find_within_reclaim_policy(state, preemptor))))
 
 
-def is_borrowing(quotas: RemainingQuota, newcomer: Newcomer, other: int) -> bool:
-    """Return whether another queue borrows, and so do all quotas above it that are not above the newcomer's queue."""
-    use, ours = quotas.use, quotas.use.list_path(newcomer.node)
+def is_borrowing(quotas: RemainingQuota, preemptor: Preemptor, other: int) -> bool:
+    """Return whether another queue borrows, and so do all quotas above it that are not above the preemptor's queue."""
+    use, ours = quotas.use, quotas.use.list_path(preemptor.node)
     return all(
-        any(use.get_own_left(each, column) < 0 for column in newcomer.columns)
+        any(use.get_own_left(each, column) < 0 for column in preemptor.columns)
         for each in use.list_path(other)
         if each not in ours
     )
 
 
-def are_borrowing(state: PreemptionState, node: Int64, newcomer: Newcomer, victims: Sequence[int]) -> bool:
-    """Return whether the queues of all victims except the newcomer's own borrow what the newcomer draws on."""
+def are_borrowing(state: PreemptionState, node: Int64, preemptor: Preemptor, victims: Sequence[int]) -> bool:
+    """Return whether the queues of all victims except the preemptor's own borrow what the preemptor draws on."""
     quotas = state.quotas
     assert quotas is not None
-    others = {int(node[victim]) for victim in victims} - {newcomer.node}
-    return all(is_borrowing(quotas, newcomer, each) for each in others)
+    others = {int(node[victim]) for victim in victims} - {preemptor.node}
+    return all(is_borrowing(quotas, preemptor, each) for each in others)
 
 
 def iterate_parts(
-    state: PreemptionState, node: Int64, newcomer: Newcomer, victims: list[int], few: int
+    state: PreemptionState, node: Int64, preemptor: Preemptor, victims: list[int], few: int
 ) -> Iterator[list[int]]:
     """Yield all ``victims`` as one list; if there are more than ``few``, also yield a part of them for each flavor.
 
@@ -94,41 +94,41 @@ def iterate_parts(
         yield victims
     terms = state.problem.quotas
     assert terms is not None
-    flavors = {terms.columns[column][0]: None for column in newcomer.columns}
+    flavors = {terms.columns[column][0]: None for column in preemptor.columns}
     for flavor in flavors if len(victims) > few and len(flavors) > 1 else ():
-        columns = tuple(column for column in newcomer.columns if terms.columns[column][0] == flavor)
-        there = newcomer._replace(columns=columns)
+        columns = tuple(column for column in preemptor.columns if terms.columns[column][0] == flavor)
+        there = preemptor._replace(columns=columns)
         part = [victim for victim in victims if are_borrowing(state, node, there, [victim])]
         if part and len(part) < len(victims):
             yield part
 
 
-def _find_within(state: PreemptionState, newcomer: Newcomer, policy: int) -> Bool:
-    """Return which tasks the ``withinClusterQueue`` policy lets a newcomer of their own queue evict: bool[V]."""
-    preemption, (priority, age) = state.preemption, newcomer.importance
+def _find_within(state: PreemptionState, preemptor: Preemptor, policy: int) -> Bool:
+    """Return which tasks the ``withinClusterQueue`` policy lets a preemptor of their own queue evict: bool[V]."""
+    preemption, (priority, age) = state.preemption, preemptor.importance
     less: Bool = preemption.victim_priority < priority
     if policy > 1:
         less = less | ((preemption.victim_priority == priority) & (-preemption.age < age))
     return less if policy else np.zeros_like(less)
 
 
-def _find_within_reclaim_policy(state: PreemptionState, newcomer: Newcomer) -> Bool:
-    """Return which tasks of other queues the policy of the newcomer's own queue lets it evict: bool[V]."""
+def _find_within_reclaim_policy(state: PreemptionState, preemptor: Preemptor) -> Bool:
+    """Return which tasks of other queues the policy of the preemptor's own queue lets it evict: bool[V]."""
     terms = state.problem.quotas
     assert terms is not None
-    less: Bool = state.preemption.victim_priority < newcomer.importance[0]
-    policy = int(terms.reclaim[newcomer.node])
+    less: Bool = state.preemption.victim_priority < preemptor.importance[0]
+    policy = int(terms.reclaim[preemptor.node])
     found = np.ones_like(less) if policy > 1 else less & (policy > 0)
-    return found | find_while_borrowing(state, newcomer)
+    return found | find_while_borrowing(state, preemptor)
 
 
-def find_while_borrowing(state: PreemptionState, newcomer: Newcomer) -> Bool:
-    """Return tasks of other queues that the newcomer may evict even if it has to borrow: bool[V]."""
+def find_while_borrowing(state: PreemptionState, preemptor: Preemptor) -> Bool:
+    """Return tasks of other queues that the preemptor may evict even if it has to borrow: bool[V]."""
     terms, standing = state.problem.quotas, state.preemption.victim_priority
     assert terms is not None
-    if not terms.borrows[newcomer.node] or terms.fair[newcomer.node]:
+    if not terms.borrows[preemptor.node] or terms.fair[preemptor.node]:
         return np.zeros(len(standing), dtype=np.bool_)
-    return np.asarray((standing < newcomer.importance[0]) & (standing <= terms.threshold[newcomer.node]))
+    return np.asarray((standing < preemptor.importance[0]) & (standing <= terms.threshold[preemptor.node]))
 
 
 def part_ways(quotas: RemainingQuota, node: int, other: int) -> tuple[int, int]:
@@ -142,10 +142,10 @@ def part_ways(quotas: RemainingQuota, node: int, other: int) -> tuple[int, int]:
     return below, beside
 
 
-def stays_within(quotas: RemainingQuota, newcomer: Newcomer, others: Sequence[int]) -> bool:
-    """Return whether the newcomer's side of the tree borrows nothing from the sides of ``others`` once it is placed."""
-    ours = {part_ways(quotas, newcomer.node, other)[0] for other in others}
-    return all(quotas.use.get_own_left(each, column) >= 0 for each in ours for column in newcomer.columns)
+def stays_within(quotas: RemainingQuota, preemptor: Preemptor, others: Sequence[int]) -> bool:
+    """Return whether the preemptor's side of the tree, once it is placed, borrows nothing from those of ``others``."""
+    ours = {part_ways(quotas, preemptor.node, other)[0] for other in others}
+    return all(quotas.use.get_own_left(each, column) >= 0 for each in ours for column in preemptor.columns)
 
 
 # --- shares -------------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class ShareRule:
     def order(
         self,
         quotas: RemainingQuota,
-        newcomer: Newcomer,
+        preemptor: Preemptor,
         victims: Sequence[Sequence[int]],
         book: Callable[[RemainingQuota, int, int], None],
         *,
@@ -169,29 +169,29 @@ class ShareRule:
     ) -> list[Sequence[int]]:
         """Return the ``victims`` that fair shares allow to evict, in the order of leaving.
 
-        ``victims`` are tasks or whole gangs, ordered within each queue. ``quotas``: with the newcomer placed; ``book``
+        ``victims`` are tasks or whole gangs, ordered within each queue. ``quotas``: with the preemptor placed; ``book``
         books in ``quotas`` that a task leaves (-1) or stays after all (1). ``lenient``: whether victims that the first
         strategy does not allow are tried again by the second.
         """
         found: list[Sequence[int]] = []
         left = list(victims)
-        lacking = [each for each in newcomer.columns if quotas.use.get_left(newcomer.node, each) < 0]
+        lacking = [each for each in preemptor.columns if quotas.use.get_left(preemptor.node, each) < 0]
         if lacking:
-            newcomer = newcomer._replace(columns=tuple(lacking))
-            left = [group for group in left if self._may_give(quotas, newcomer, int(self._node[group[0]]))]
+            preemptor = preemptor._replace(columns=tuple(lacking))
+            left = [group for group in left if self._may_give(quotas, preemptor, int(self._node[group[0]]))]
         for strategy in self.strategies if lenient else self.strategies[:1]:
-            left = self._pass_through(quotas, newcomer, left, book, strategy, found)
+            left = self._pass_through(quotas, preemptor, left, book, strategy, found)
         return found
 
-    def _may_give(self, quotas: RemainingQuota, newcomer: Newcomer, queue: int) -> bool:
-        """Return whether a queue is the newcomer's own, or borrows a resource that the newcomer lacks."""
-        own_left = (quotas.use.get_own_left(queue, column) for column in newcomer.columns)
-        return queue == newcomer.node or any(left < 0 for left in own_left)
+    def _may_give(self, quotas: RemainingQuota, preemptor: Preemptor, queue: int) -> bool:
+        """Return whether a queue is the preemptor's own, or borrows a resource that the preemptor lacks."""
+        own_left = (quotas.use.get_own_left(queue, column) for column in preemptor.columns)
+        return queue == preemptor.node or any(left < 0 for left in own_left)
 
     def _pass_through(
         self,
         quotas: RemainingQuota,
-        newcomer: Newcomer,
+        preemptor: Preemptor,
         victims: Sequence[Sequence[int]],
         book: Callable[[RemainingQuota, int, int], None],
         strategy: str,
@@ -201,17 +201,17 @@ class ShareRule:
         waiting: dict[int, list[Sequence[int]]] = {}
         for each in victims:
             waiting.setdefault(int(self._node[each[0]]), []).append(each)
-        within = all(quotas.use.get_own_left(newcomer.node, column) >= 0 for column in newcomer.columns)
+        within = all(quotas.use.get_own_left(preemptor.node, column) >= 0 for column in preemptor.columns)
         refused: list[Sequence[int]] = []
-        while waiting and (queue := self._find_next(quotas, newcomer, list(waiting))) is not None:
+        while waiting and (queue := self._find_next(quotas, preemptor, list(waiting))) is not None:
             group = waiting[queue].pop(0)
             if not waiting[queue]:
                 del waiting[queue]
-            ours, theirs = part_ways(quotas, newcomer.node, queue)
+            ours, theirs = part_ways(quotas, preemptor.node, queue)
             before = self._compute(quotas, theirs)
             for victim in group:
                 book(quotas, victim, -1)
-            if queue == newcomer.node or within or self._lets_go(quotas, ours, theirs, before, strategy):
+            if queue == preemptor.node or within or self._lets_go(quotas, ours, theirs, before, strategy):
                 found.append(group)
                 continue
             refused.append(group)
@@ -228,12 +228,12 @@ class ShareRule:
     def _compute(self, quotas: RemainingQuota, node: int) -> float:
         return self._shares.compute(node, quotas.use.used[node])
 
-    def _find_next(self, quotas: RemainingQuota, newcomer: Newcomer, queues: list[int]) -> int | None:
+    def _find_next(self, quotas: RemainingQuota, preemptor: Preemptor, queues: list[int]) -> int | None:
         """Return the queue whose task leaves next, by the largest share from the root down, or None.
 
-        Queues are passed over if they or a quota above them do not borrow; quotas above the newcomer do not count.
+        Queues are passed over if they or a quota above them do not borrow; quotas above the preemptor do not count.
         """
-        ours = quotas.use.list_path(newcomer.node)
+        ours = quotas.use.list_path(preemptor.node)
         paths = {queue: quotas.use.list_path(queue)[::-1] for queue in queues}
         open_to = [
             queue
@@ -243,13 +243,13 @@ class ShareRule:
         depth = 1
         while len(open_to) > 1:
             steps = {queue: paths[queue][min(depth, len(paths[queue]) - 1)] for queue in open_to}
-            # Among equal shares, a cohort is chosen before a queue, and the newcomer's own queue last.
+            # Among equal shares, a cohort is chosen before a queue, and the preemptor's own queue last.
             best = max(
                 set(steps.values()),
                 key=lambda step: (
                     self._compute(quotas, step),
                     step not in queues,
-                    step != newcomer.node,
+                    step != preemptor.node,
                     -step,
                 ),
             )

@@ -201,10 +201,10 @@ def list_choices(now: PreemptionState, problem: CoverProblem) -> list[CoverProbl
     found.append(problem.narrow(row, problem.open[row] & ~tied[row] & ~forced, forced))
     several = np.flatnonzero(np.bincount(row, minlength=len(every)) > 1)
     if len(several):
-        goes = np.zeros(tied.shape, dtype=np.bool_)
-        np.logical_or.at(goes, row, forced)
+        leaves = np.zeros(tied.shape, dtype=np.bool_)
+        np.logical_or.at(leaves, row, forced)
         found.append(
-            problem.narrow(several, (problem.open & ~tied & ~goes)[several], goes[several]),
+            problem.narrow(several, (problem.open & ~tied & ~leaves)[several], leaves[several]),
         )
     return [each for each in found if len(each.rows)] or found[:1]
 

@@ -175,8 +175,8 @@ class SpreadTasks:
         source = terms.domain[self.machine[leaving]]
         far = np.flatnonzero(source != target)
         groups, source, target = groups[far], source[far], target[far]
-        gone, come = rank(groups * terms.domains + source), rank(groups * terms.domains + target)
-        difference = near.in_domain[groups, source] - gone - 1 - (near.in_domain[groups, target] + come)
+        gone, arriving = rank(groups * terms.domains + source), rank(groups * terms.domains + target)
+        difference = near.in_domain[groups, source] - gone - 1 - (near.in_domain[groups, target] + arriving)
         charge[far] += terms.domain_step[groups] * difference
         return charge
 
@@ -214,10 +214,10 @@ class _PlacesByDomain:
 
         Tasks with the same domain get different machines if there are enough.
         """
-        places, come = np.diff(self.first), np.bincount(domains, minlength=len(self.price))
-        roomy = bool((come <= places).all())
+        places, arriving = np.diff(self.first), np.bincount(domains, minlength=len(self.price))
+        roomy = bool((arriving <= places).all())
         if roomy:
-            wanted = (come * tuning.places_per_task).astype(np.int64)
+            wanted = (arriving * tuning.places_per_task).astype(np.int64)
             places = np.minimum(places, np.maximum(tuning.least_places, wanted))
         choices = tuning.choices[0] if roomy else tuning.choices[1]
         stride = np.maximum(1, -(-places // choices))[domains]

@@ -28,8 +28,8 @@ def events(*more: Event) -> list[Event]:
     ]
 
 
-def cluster(*more: Event, goes: Collection[str] = ()) -> TrialCluster:
-    return TrialCluster(events(*more), goes)
+def cluster(*more: Event, removed: Collection[str] = ()) -> TrialCluster:
+    return TrialCluster(events(*more), removed)
 
 
 def cpu(made: TrialCluster) -> dict[str, int]:
@@ -56,7 +56,7 @@ def test_machines_tasks_and_what_is_free():
 
 
 def test_tasks_that_end_with_their_machine_use_room_but_never_move():
-    made = cluster(goes={"s1"})
+    made = cluster(removed={"s1"})
     assert cpu(made) == {"a": 8, "b": 15, "c": 30}
     assert (made.moves("a"), made.tasks_on("a")) == (1, ["s2"])
 
@@ -175,4 +175,4 @@ def test_an_overfull_machine_takes_nothing_away_from_others():
 
 def test_one_task_stands_for_each_class():
     assert cluster()._one_of_each_class() == {SMALL: "s2", LARGE: "l"}
-    assert cluster(goes={"l"})._one_of_each_class() == {SMALL: "s2"}
+    assert cluster(removed={"l"})._one_of_each_class() == {SMALL: "s2"}

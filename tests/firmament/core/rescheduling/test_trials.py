@@ -33,14 +33,14 @@ def waiting(*tasks: str, number: int = WHOLE, priority: int = 0) -> TasksSubmitt
     return TasksSubmitted(number, tasks, priority=priority)
 
 
-def trials(*events: Event, goes: tuple[str, ...] = ()) -> Trials:
+def trials(*events: Event, removed: tuple[str, ...] = ()) -> Trials:
     """Three machines for two halves each, and events."""
     machines = [machine(name, cpu=1000) for name in ("a", "b", "c")]
-    return Trials(scheduler(), [*machines, *CLASSES, *events], goes)
+    return Trials(scheduler(), [*machines, *CLASSES, *events], removed)
 
 
 def test_what_ends_with_its_machine_takes_room_there_and_needs_none_elsewhere():
-    found = trials(on("a", "stays", "ends"), on("b", "b-0"), on("c", "c-0", "c-1"), goes=("ends",))
+    found = trials(on("a", "stays", "ends"), on("b", "b-0"), on("c", "c-0", "c-1"), removed=("ends",))
     assert found.resources[0] == "cpu"
     assert [int(found.free_on(name)[0]) for name in ("a", "b", "c")] == [0, 500, 0]
     assert found.empty(["a"])

@@ -19,7 +19,7 @@ from firmament.core.preemption.quotas.bounds import (
     give_back,
     list_within_reach,
 )
-from firmament.core.preemption.quotas.victims import Newcomer
+from firmament.core.preemption.quotas.victims import Preemptor
 from tests.firmament.core.constraints.quota_terms import one_of
 from tests.firmament.core.constraints.quota_terms import pose as pose_quotas
 from tests.firmament.core.preemption.quotas.quota_states import quota_state
@@ -235,7 +235,7 @@ def tree(first: int, second: int, **more: Any) -> PreemptionState:
 
 
 NODE = np.array([1, 1, 2, 2])
-COMES = Newcomer(1, (0,), (10, -9), -1)
+COMES = Preemptor(1, (0,), (10, -9), -1)
 
 
 class TestReach:
@@ -243,7 +243,7 @@ class TestReach:
         ("used", "count", "expected"),
         [(3, 1, [0, 1, 2, 3]), (4, 1, [0, 1]), (4, 0, [0, 1, 2, 3]), (0, 5, [0, 1]), (0, 4, [0, 1, 2, 3])],
     )
-    def test_other_queues_are_out_of_reach_if_the_newcomer_would_borrow(
+    def test_other_queues_are_out_of_reach_if_the_preemptor_would_borrow(
         self, used: int, count: int, expected: list[int]
     ):
         found = list_within_reach(tree(used, 4), NODE, COMES, [(0, count)], [0, 1, 2, 3], [])
@@ -279,7 +279,7 @@ class TestBorrowing:
             (5, [0, 1, 2], False),
         ],
     )
-    def test_it_is_exceeded_if_the_newcomer_borrows_beside_victims(
+    def test_it_is_exceeded_if_the_preemptor_borrows_beside_victims(
         self, used: int, victims: list[int], exceeded: bool
     ):
         bound = self.bound(used, 4)
@@ -309,7 +309,7 @@ class TestBorrowing:
         assert not bound.is_covered(2)
         bound.let_go([3])
         assert bound.is_covered(2)
-        assert not bound.is_covered(0), "the newcomer's own queue"
+        assert not bound.is_covered(0), "the preemptor's own queue"
         fair = self.bound(0, 4, fair=np.array([False, True, False, False]))
         assert not fair.is_covered(2)
         assert self.bound(0, 4).is_covered(2)

@@ -84,7 +84,7 @@ class TestTwoQueues:
     def test_where_no_quota_changes_the_more_important_task_has_the_place(
         self, priority: int, expected: bool
     ):
-        # Queue 1 is full of more important tasks, so that the newcomer borrows; so does the victim.
+        # Queue 1 is full of more important tasks, so that the preemptor borrows; so does the victim.
         scene = Scene([(2, 1), (2, 2), (2, 3), (1, 20), (1, 20)], priority)
         assert scene.is_better([0]) is expected
 
@@ -146,10 +146,10 @@ class TestLevels:
         nominal: list[int],
         victims: list[tuple[int, int]],
         gone: list[int],
-        newcomer: int,
+        preemptor: int,
         priority: int,
     ) -> bool:
-        terms = terms_of(nominal, list(self.PARENT), [newcomer, *(queue for queue, _ in victims)])
+        terms = terms_of(nominal, list(self.PARENT), [preemptor, *(queue for queue, _ in victims)])
         before = quota_state(
             terms,
             [Waiting((1,), priority)] * (1 + len(victims)),
@@ -159,10 +159,10 @@ class TestLevels:
         )
         node = np.array([queue for queue, _ in victims])
         coverage = QuotaCoverage(before, node)
-        return coverage.is_better(before, move(before, gone, 0), newcomer, rank_of(before, 0), gone)
+        return coverage.is_better(before, move(before, gone, 0), preemptor, rank_of(before, 0), gone)
 
     def test_the_lowest_level_decides(self):
-        # Queue 3 has 1, and their common quota 1 more: with the newcomer it covers one important task less.
+        # Queue 3 has 1, and their common quota 1 more: with the preemptor it covers one important task less.
         assert self.compare([0, 1, 0, 1, 0], [(4, 5), (4, 6)], [0], 3, 0)
 
     def test_the_next_one_decides_where_the_lowest_says_nothing(self):
@@ -170,7 +170,7 @@ class TestLevels:
         assert self.compare([0, 2, 0, 0, 0], [(4, 5), (4, 6)], [0], 3, 7)
 
     def test_queues_of_different_heights_meet_at_the_same_depth(self):
-        # Queue 2 covers its task; 3 has nothing, and 1 above it would cover the newcomer.
+        # Queue 2 covers its task; 3 has nothing, and 1 above it would cover the preemptor.
         assert not self.compare([0, 1, 1, 0, 0], [(2, 5)], [0], 3, 9)
         assert self.compare([0, 1, 0, 0, 0], [(2, 5)], [0], 3, 0)
 
@@ -194,9 +194,9 @@ def test_following_gives_the_same_answers_as_beginning_anew():
             if not now.gone[victim]
             for cls in (0, 1)
         ]
-        for gone, after, newcomer in asked:
-            anew = QuotaCoverage(now, scene.node).is_better(now, after, newcomer, at, gone)
-            assert followed.is_better(now, after, newcomer, at, gone) is anew
+        for gone, after, preemptor in asked:
+            anew = QuotaCoverage(now, scene.node).is_better(now, after, preemptor, at, gone)
+            assert followed.is_better(now, after, preemptor, at, gone) is anew
         following = move(now, victims, 0)
         followed.follow(following, victims)
         now = following

@@ -11,7 +11,7 @@ import pytest
 from firmament.core.constraints.quota_terms import Draw, DrawGroup
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.quotas.undone_evictions import is_room_taken_back, is_taken_back
-from firmament.core.preemption.quotas.victims import Newcomer
+from firmament.core.preemption.quotas.victims import Preemptor
 from tests.firmament.core.constraints.quota_terms import one_of, pose
 from tests.firmament.core.preemption.quotas.quota_states import quota_state
 from tests.firmament.core.preemption.states import Victim, Waiting
@@ -58,11 +58,11 @@ def scene(
 
 
 NODE = np.array([2, 1])
-CAME = Newcomer(1, (0,), (2, -9), -1)
+CAME = Preemptor(1, (0,), (2, -9), -1)
 
 
 def taken_back(
-    came: Newcomer = CAME, victims: tuple[int, ...] = (0,), *, for_room: bool = False, **of: Any
+    came: Preemptor = CAME, victims: tuple[int, ...] = (0,), *, for_room: bool = False, **of: Any
 ) -> bool:
     return is_taken_back(scene(**of), NODE, came, victims, for_room=for_room)
 
@@ -98,12 +98,12 @@ class TestQuota:
         ("used", "expected"),
         [((3, 1), True), ((2, 1), False), ((3, 2), False), ((4, 0), True), ((2, 2), False)],
     )
-    def test_the_newcomer_borrows_and_the_other_queue_has_quota_left(
+    def test_the_preemptor_borrows_and_the_other_queue_has_quota_left(
         self, used: tuple[int, int], expected: bool
     ):
         assert taken_back(used=used) is expected
 
-    def test_the_newcomers_queue_must_be_reclaimable(self):
+    def test_the_preemptors_queue_must_be_reclaimable(self):
         assert not taken_back(keeps=True)
 
     def test_no_place_may_be_there_without_an_eviction(self):

@@ -11,7 +11,7 @@ from firmament.core.flow.problem import Assignments
 from firmament.core.preemption.node_state import PreemptionState
 from firmament.core.preemption.problem import PreemptionTuning
 from firmament.core.preemption.quotas.units import QuotaUnit, find_machine, put_unit
-from firmament.core.preemption.quotas.victims import Newcomer
+from firmament.core.preemption.quotas.victims import Preemptor
 from firmament.solvers.ortools_solver import OrToolsSolver
 from tests.firmament.core.preemption.states import Victim, Waiting, pose
 from tests.support.core import problem
@@ -59,7 +59,7 @@ def test_machines_that_filters_close_are_not_found():
 
 
 def unit(*members: tuple[int, int]) -> QuotaUnit:
-    return QuotaUnit(members, Newcomer(0, (), (10, 0), -1))
+    return QuotaUnit(members, Preemptor(0, (), (10, 0), -1))
 
 
 def test_tasks_of_a_unit_are_placed_one_after_another():

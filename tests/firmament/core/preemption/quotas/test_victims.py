@@ -6,7 +6,7 @@ import pytest
 
 from firmament.core.constraints.quota_terms import Draw
 from firmament.core.constraints.remaining_quota import RemainingQuota
-from firmament.core.preemption.quotas.victims import Newcomer, is_borrowing, part_ways, stays_within
+from firmament.core.preemption.quotas.victims import Preemptor, is_borrowing, part_ways, stays_within
 from tests.firmament.core.constraints.quota_terms import one_of, pose
 
 # 0 is above 1 and 2; 1 above the queues 3 and 4; 2 above the queue 5. Each queue has 4.
@@ -25,7 +25,7 @@ def room(third: int = 0, fourth: int = 0, fifth: int = 0, *, second_has: int = 0
     )
 
 
-COMES = Newcomer(3, (0,), (10, 0), -1)
+COMES = Preemptor(3, (0,), (10, 0), -1)
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def test_a_queue_borrows_if_it_uses_more_than_its_own(used: int, expected: bool)
     assert is_borrowing(room(fifth=used), COMES, 5) is expected
 
 
-def test_so_must_all_above_it_that_are_not_above_the_newcomer():
+def test_so_must_all_above_it_that_are_not_above_the_preemptor():
     assert not is_borrowing(room(fifth=6, second_has=2), COMES, 5)
     assert is_borrowing(room(fifth=7, second_has=2), COMES, 5)
-    assert not is_borrowing(room(fifth=7), Newcomer(3, (), (10, 0), -1), 5), (
-        "of nothing that the newcomer draws on"
+    assert not is_borrowing(room(fifth=7), Preemptor(3, (), (10, 0), -1), 5), (
+        "of nothing that the preemptor draws on"
     )
 
 
@@ -62,7 +62,7 @@ def test_so_must_all_above_it_that_are_not_above_the_newcomer():
     ("used", "beside_sibling", "beside_cousin"),
     [(4, True, True), (5, False, True), (8, False, True), (9, False, False)],
 )
-def test_the_side_of_a_newcomer_stays_within_its_own(used: int, beside_sibling: bool, beside_cousin: bool):
+def test_the_side_of_a_preemptor_stays_within_its_own(used: int, beside_sibling: bool, beside_cousin: bool):
     assert stays_within(room(third=used), COMES, [4]) is beside_sibling
     assert stays_within(room(third=used), COMES, [5]) is beside_cousin
     assert stays_within(room(third=used), COMES, [5, 4]) is (beside_sibling and beside_cousin)
