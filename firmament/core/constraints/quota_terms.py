@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class Draw:
     """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QuotaTerms:
     """The quotas of a round: N quotas, J columns, F flavors, M machines of D kinds, S shapes; immutable."""
 
@@ -121,6 +122,11 @@ class QuotaTerms:
 
     Empty in rounds saved by older releases: tasks of other queues may evict.
     """
+
+    @cached_property
+    def entries(self) -> DrawEntries:
+        """The amounts of all draws as arrays."""
+        return DrawEntries.from_draws(self.draws)
 
     def find_nodes(self, shapes: Int64) -> Int64:
         """Return the quota that tasks of each of ``shapes`` use: int64[A]; -1 for none."""

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from cost_models.interface import Bool, Int64
-from firmament.core.constraints.quota_terms import Draw, DrawEntries, DrawGroup, QuotaTerms
+from firmament.core.constraints.quota_terms import Draw, DrawGroup, QuotaTerms
 from firmament.core.constraints.quota_tree import TreeUse
 
 ENDLESS = 2**40
@@ -49,8 +49,6 @@ class RemainingQuota:
     """
     known_amounts: dict[tuple[int, int], PlainAmounts | None] = field(init=False)
     """Cached results of `list_plain_amounts`, by draw and kind; copies share them."""
-    known_entries: list[DrawEntries] = field(init=False)
-    """The amounts of all draws as arrays, once they are computed; copies share them."""
 
     def __post_init__(self) -> None:
         self.use = TreeUse(self.terms.tree, self.terms.own)
@@ -58,7 +56,6 @@ class RemainingQuota:
         self.most = {}
         self.known_units = {}
         self.known_amounts = {}
-        self.known_entries = []
 
     def copy(self, terms: QuotaTerms | None = None) -> RemainingQuota:
         """Return an independent copy; ``terms``: the same quotas, with other shapes or machines."""
@@ -67,11 +64,7 @@ class RemainingQuota:
         )  # searches for victims make many copies, and `copy.copy` is slow
         twin.terms = self.terms if terms is None else terms
         twin.use, twin.booked, twin.known_units = self.use.copy(), self.booked.copy(), self.known_units.copy()
-        twin.most, twin.known_amounts, twin.known_entries = (
-            self.most.copy(),
-            self.known_amounts,
-            self.known_entries,
-        )
+        twin.most, twin.known_amounts = self.most.copy(), self.known_amounts
         return twin
 
     def as_terms(self) -> QuotaTerms:
@@ -228,17 +221,11 @@ class RemainingQuota:
         Return None if some task is not admitted, or has not exactly one flavor to choose from in a group.
         """
         draws, kinds, counts = np.array(gathered, dtype=np.int64).T
-        return self.list_entries().list_amounts(draws, self.terms.covers[kinds], counts)
-
-    def list_entries(self) -> DrawEntries:
-        """Return the amounts of all draws as arrays; copies share them."""
-        if not self.known_entries:
-            self.known_entries.append(DrawEntries.from_draws(self.terms.draws))
-        return self.known_entries[0]
+        return self.terms.entries.list_amounts(draws, self.terms.covers[kinds], counts)
 
     def find_open(self) -> Bool:
         """Return the draws of which quotas have enough for one more task, on whichever machine: bool[D]."""
-        return self.list_entries().find_open(self.use.compute_available())
+        return self.terms.entries.find_open(self.use.compute_available())
 
     def _gather(self, shapes: Int64, machines: Int64, counts: Int64) -> list[tuple[int, int, int]]:
         """Return (draw, kind, number of tasks), for each combination of draw and kind once."""
