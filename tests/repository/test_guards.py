@@ -18,7 +18,7 @@ from tests.support.set_aside import nothing_set_aside
 
 pytest_plugins = ["pytester"]
 
-_CONFTEST = "from tests.conftest import _nothing_set_aside, may_set_aside  # noqa: F401"
+_CONFTEST = "from tests.conftest import _nothing_left, may_set_aside  # noqa: F401"
 
 _TESTS = """
 import pytest
@@ -121,6 +121,35 @@ def test_finds_none():
     assert logging.getLogger("poseidon").level != logging.CRITICAL
 """
 
+_FAILING = """
+import pytest
+
+@pytest.fixture
+def fails_before():
+    raise RuntimeError("before")
+
+@pytest.fixture
+def fails_afterwards():
+    yield
+    raise RuntimeError("afterwards")
+
+def test_is_not_set_up(fails_before):
+    pass
+
+def test_is_not_torn_down(fails_afterwards):
+    pass
+
+@pytest.mark.skip
+def test_is_skipped():
+    pass
+
+def test_passes():
+    pass
+
+def test_fails():
+    assert False
+"""
+
 _STUMBLES = """
 import logging
 
@@ -134,10 +163,17 @@ def test_has_a_round_that_fails():
 
 def test_levels_of_logs_that_a_test_leaves_behind_are_set_back(pytester):
     before = logging.getLogger("poseidon").level
-    pytester.makeconftest("from tests.conftest import _levels_of_logs  # noqa: F401")
+    pytester.makeconftest("from tests.conftest import _nothing_left  # noqa: F401")
     pytester.makepyfile(_LEVELS)
     pytester.runpytest_inprocess("-p", "no:cacheprovider", "-W", "ignore").assert_outcomes(passed=2)
     assert logging.getLogger("poseidon").level == before
+
+
+def test_workers_report_all_that_does_not_pass(pytester):
+    pytester.makeconftest("from tests.conftest import pytest_runtest_protocol  # noqa: F401")
+    pytester.makepyfile(_FAILING)
+    outcome = pytester.runpytest_subprocess("-n", "1", "-p", "no:cacheprovider", "-W", "ignore")
+    outcome.assert_outcomes(passed=2, failed=1, skipped=1, errors=2)
 
 
 def test_an_error_that_a_server_logs_fails_its_test(pytester):
