@@ -38,7 +38,7 @@ class AlgorithmTarget:
         timer: Callable[[], float] = time.perf_counter,
         observer: Observer | None = None,
     ) -> None:
-        self._books = ManifestBridge(configuration.words, timer)
+        self._bridge = ManifestBridge(configuration.words, timer)
         self._scheduler = Scheduler(
             configuration=configuration, solver=solver or OrToolsSolver(), clock=time.time, timer=timer
         )
@@ -53,13 +53,13 @@ class AlgorithmTarget:
     async def create(self, objects: Sequence[Manifest]) -> None:
         """Translate objects and apply their events."""
         begin = self._timer()
-        self._books.create(objects)
+        self._bridge.create(objects)
         self._apply_events(begin)
 
     async def delete(self, pods: Iterable[PodName]) -> None:
         """Remove pods: translate and apply the events."""
         begin = self._timer()
-        self._books.delete(pods)
+        self._bridge.delete(pods)
         self._apply_events(begin)
 
     async def advance(self, seconds: float) -> None:
@@ -76,8 +76,8 @@ class AlgorithmTarget:
 
     def begin(self) -> None:
         """Start measuring."""
-        self._books.latencies.clear()
-        self._bound_before = self._books.placed
+        self._bridge.latencies.clear()
+        self._bound_before = self._bridge.placed
         self._figures = Figures()
         self._begun = self._timer()
 
@@ -85,9 +85,9 @@ class AlgorithmTarget:
         """Stop measuring."""
         figures, self._figures = self._figures, None
         assert figures is not None
-        figures.bound = self._books.placed - self._bound_before
-        figures.waiting = self._books.waiting
-        figures.latencies = sorted(self._books.latencies)
+        figures.bound = self._bridge.placed - self._bound_before
+        figures.waiting = self._bridge.waiting
+        figures.latencies = sorted(self._bridge.latencies)
         return figures
 
     def machine_states(self) -> Iterable[MachineState]:
@@ -96,10 +96,10 @@ class AlgorithmTarget:
 
     def count_broken_rules(self) -> dict[str, int]:
         """Return the number of pods that break each rule, by their manifests."""
-        return self._books.count_broken_rules()
+        return self._bridge.count_broken_rules()
 
     def _apply_events(self, begin: float) -> None:
-        events = self._books.take_events()
+        events = self._bridge.take_events()
         translated = self._timer()
         self._scheduler.apply(events_from_proto(events))
         if self._figures is not None:
@@ -113,9 +113,9 @@ class AlgorithmTarget:
         result = self._scheduler.close_round(opened, placement)
         seconds = self._timer() - begin
         done = self._timer()
-        self._books.on_round(round_to_proto(result))
-        self._scheduler.report(reports_from_proto(pb.BindingReports(reports=self._books.take_reports())))
-        events = self._books.take_events()
+        self._bridge.on_round(round_to_proto(result))
+        self._scheduler.report(reports_from_proto(pb.BindingReports(reports=self._bridge.take_reports())))
+        events = self._bridge.take_events()
         if events:
             self._scheduler.apply(events_from_proto(events))
         figures = self._figures
@@ -125,6 +125,6 @@ class AlgorithmTarget:
         figures.add("rounds", seconds)
         figures.add("report", self._timer() - done)
         figures.rounds.append(result.stats)
-        figures.curve.append((done - self._begun, self._books.placed - self._bound_before))
+        figures.curve.append((done - self._begun, self._bridge.placed - self._bound_before))
         if self._observer is not None:
             self._observer(opened, placement, seconds)

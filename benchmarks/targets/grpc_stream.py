@@ -42,7 +42,7 @@ class GrpcTarget:
         timeout: float = 600.0,
         timer: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._books = ManifestBridge(needs, timer)
+        self._bridge = ManifestBridge(needs, timer)
         self._hello = pb.Hello(
             version_major=1, version_minor=2, cluster=cluster, fencing=1, client="benchmarks"
         )
@@ -77,14 +77,14 @@ class GrpcTarget:
     async def create(self, objects: Sequence[Manifest]) -> None:
         """Translate and send objects; the stream's flow control limits the events that are not applied yet."""
         begin = self._timer()
-        self._books.create(objects)
+        self._bridge.create(objects)
         self._objects += len(objects)
         await self._send(begin)
 
     async def delete(self, pods: Iterable[PodName]) -> None:
         """Remove pods: translate and send the events."""
         begin = self._timer()
-        self._books.delete(pods)
+        self._bridge.delete(pods)
         await self._send(begin)
 
     async def advance(self, seconds: float) -> None:
@@ -93,12 +93,12 @@ class GrpcTarget:
 
     async def settle(self) -> None:
         """Wait until all messages are acknowledged and every pod has been decided."""
-        await self._wait_until(lambda: self._acknowledged >= self._sequence and not self._books.unsettled)
+        await self._wait_until(lambda: self._acknowledged >= self._sequence and not self._bridge.unsettled)
 
     def begin(self) -> None:
         """Start measuring."""
-        self._books.latencies.clear()
-        self._bound_before = self._books.placed
+        self._bridge.latencies.clear()
+        self._bound_before = self._bridge.placed
         self._figures = Figures()
         self._objects = 0
         self._begun = self._last = self._timer()
@@ -108,16 +108,16 @@ class GrpcTarget:
         figures, self._figures = self._figures, None
         assert figures is not None
         figures.seconds = self._last - self._begun
-        figures.bound = self._books.placed - self._bound_before
-        figures.waiting = self._books.waiting
-        figures.latencies = sorted(self._books.latencies)
+        figures.bound = self._bridge.placed - self._bound_before
+        figures.waiting = self._bridge.waiting
+        figures.latencies = sorted(self._bridge.latencies)
         figures.extra["objectsSent"] = self._objects
         return figures
 
     # --- the stream --------------------------------------------------------------------------------------------
 
     async def _send(self, begin: float) -> None:
-        events = self._books.take_events()
+        events = self._bridge.take_events()
         if self._figures is not None:
             self._figures.add("translate", self._timer() - begin)
         async with self._writing:  # a stream takes one message at a time; callers write in order of arrival
@@ -125,7 +125,7 @@ class GrpcTarget:
                 self._sequence += 1
                 message.events.sequence = self._sequence
                 await self._stream.write(message)
-            reports = self._books.take_reports()
+            reports = self._bridge.take_reports()
             if reports:
                 await self._stream.write(pb.ClientMessage(reports=pb.BindingReports(reports=reports)))
 
@@ -143,12 +143,12 @@ class GrpcTarget:
 
     async def _on_round(self, result: pb.RoundResult) -> None:
         now = self._timer()
-        self._books.on_round(result)
+        self._bridge.on_round(result)
         if result.deltas or result.unscheduled:
             self._last = now
         if self._figures is not None:
             self._figures.rounds.append(result.stats)
-            self._figures.curve.append((now - self._begun, self._books.placed - self._bound_before))
+            self._figures.curve.append((now - self._begun, self._bridge.placed - self._bound_before))
         await self._send(self._timer())
 
     async def _wait_until(self, condition: Callable[[], bool]) -> None:
@@ -162,7 +162,7 @@ class GrpcTarget:
                     self._progressed.clear()
                     await self._progressed.wait()
         except TimeoutError:
-            unsettled = self._books.unsettled
+            unsettled = self._bridge.unsettled
             raise TargetError(
                 f"{unsettled} pods were neither placed nor refused within {self._timeout:g} s"
             ) from None

@@ -22,15 +22,15 @@ class RecordedEvents:
     stage = "told"
 
     def __init__(self, configuration: CoreConfiguration) -> None:
-        self._books = ManifestBridge(configuration.words)
+        self._bridge = ManifestBridge(configuration.words)
         self.cluster: list[Event] = []
         self.burst: list[Event] = []
         self._taken = self.cluster
 
     async def create(self, objects: Sequence[Manifest]) -> None:
         """Translate objects and record the events."""
-        self._books.create(objects)
-        self._taken += events_from_proto(self._books.take_events())
+        self._bridge.create(objects)
+        self._taken += events_from_proto(self._bridge.take_events())
 
     async def delete(self, pods: Iterable[PodName]) -> None:  # noqa: ARG002 - interface
         """Refuse deletion, because the pods to delete depend on what was scheduled before."""

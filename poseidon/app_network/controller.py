@@ -91,7 +91,7 @@ class ConfigMapFollower:
 
 
 class NetworkController:
-    """The controller that passes objects to ``book``, calls ``changed`` afterwards, and writes the book's proposals.
+    """The controller that passes objects to ``network``, calls ``changed`` afterwards, and writes the book's proposals.
 
     If ``events`` is None, nothing is written; otherwise nothing is written before ``may_begin`` returns. Each write
     states the version of the object from which the write was computed. If the API server refuses a write because the
@@ -101,14 +101,14 @@ class NetworkController:
     def __init__(
         self,
         environment: Environment,
-        book: NetworkState,
+        network: NetworkState,
         events: EventWriter | None,
         changed: Callable[[], None],
         *,
         may_begin: Callable[[], Awaitable[None]],
     ) -> None:
         self._environment = environment
-        self._book = book
+        self._network = network
         self._events = events
         self._changed = changed
         self._may_begin = may_begin
@@ -118,9 +118,9 @@ class NetworkController:
         self._backoff = Backoff(environment.random)
         self._taken: dict[ObjectKey, tuple[str, bytes]] = {}
         self._config_maps = ConfigMapFollower(self._config_map_changed, environment)
-        self._app_groups = Reflector(environment, APP_GROUPS, book.app_groups_changed, self._follow)
+        self._app_groups = Reflector(environment, APP_GROUPS, network.app_groups_changed, self._follow)
         self._topologies = Reflector(
-            environment, NETWORK_TOPOLOGIES, book.topologies_changed, self._topologies_followed
+            environment, NETWORK_TOPOLOGIES, network.topologies_changed, self._topologies_followed
         )
 
     @property
@@ -159,11 +159,11 @@ class NetworkController:
         self._changed()
 
     def _topologies_followed(self) -> None:
-        self._config_maps.want(self._book.topologies.list_config_maps())
+        self._config_maps.want(self._network.topologies.list_config_maps())
         self._follow()
 
     def _config_map_changed(self, name: MapName, data: Mapping[str, str] | None) -> None:
-        self._book.config_map_changed(name, data)
+        self._network.config_map_changed(name, data)
         self._follow()
 
     # --- writing statuses ----------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class NetworkController:
             await self._environment.sleep(GATHER_SECONDS)
             self._fresh.clear()
             limit = asyncio.Semaphore(CONCURRENCY)
-            dirty, begin = self._book.take_dirty(), self._environment.clock()
+            dirty, begin = self._network.take_dirty(), self._environment.clock()
             failed = [
                 each for each in await asyncio.gather(*(self._see_to(key, limit) for key in dirty)) if each
             ]
@@ -195,7 +195,7 @@ class NetworkController:
         Return the error after which to try again, None if no error came.
         """
         async with limit:
-            result = self._book.reconcile(key, self._environment.wall())
+            result = self._network.reconcile(key, self._environment.wall())
             if result is None:
                 self._taken.pop(key, None)
                 return None
@@ -212,7 +212,7 @@ class NetworkController:
                 if isinstance(error, ApiError) and not error.transient:
                     _log.warning('object not written kind=%s name=%s/%s error="%s"', *key, error)
                     return None
-                self._book.mark_dirty(key)
+                self._network.mark_dirty(key)
                 return error
             except Exception as error:  # noqa: BLE001 - one object that cannot be written must not end the others
                 name = f"{key.namespace}/{key.name}"
@@ -230,5 +230,5 @@ class NetworkController:
             return
         if not outcome.conflict:
             self._taken[proposal.key] = (found.metadata.resource_version, proposal.wanted)
-        self._book.note_object(found)
+        self._network.note_object(found)
         self._fresh.set()

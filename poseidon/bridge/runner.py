@@ -154,8 +154,8 @@ class Bridge:
 
     def _new_network_controller(self) -> NetworkController | None:
         """Create the controller of applications and networks, None if no model uses them."""
-        options, book = self._options, self.state.applications
-        if book is None:
+        options, applications = self._options, self.state.applications
+        if applications is None:
             return None
         events: EventWriter | None = None
         records = visible_to(options.needs).records
@@ -168,7 +168,7 @@ class Bridge:
                 kind="object event",
             )
         return NetworkController(
-            self._environment, book, events, self._on_changed, may_begin=self._leadership.wait_elected
+            self._environment, applications, events, self._on_changed, may_begin=self._leadership.wait_elected
         )
 
     @property

@@ -31,13 +31,13 @@ GATHER_SECONDS = 0.25
 
 
 class Utilisation:
-    """The configured sources, which write samples to ``book``; ``changed`` is called shortly after changes."""
+    """The configured sources, which write samples to ``samples``; ``changed`` is called shortly after changes."""
 
     def __init__(
         self,
         environment: Environment,
         options: UtilisationOptions,
-        book: LatestSamples,
+        samples: LatestSamples,
         view: ClusterView,
         changed: Callable[[], None],
         *,
@@ -45,11 +45,11 @@ class Utilisation:
     ) -> None:
         self._environment = environment
         self._options = options
-        self._book = book
+        self._samples = samples
         self._view = view
         self._changed = changed
         self._metrics = SourceMetrics(registry)
-        self._metrics.nodes.set_function(lambda: len(book))
+        self._metrics.nodes.set_function(lambda: len(samples))
         self._fresh = asyncio.Event()
         self._settled = asyncio.Event()
 
@@ -91,7 +91,7 @@ class Utilisation:
             self._changed()
 
     def _intake(self, source: str) -> Intake:
-        return Intake(source, self._book, self._view, metrics=self._metrics, changed=self._fresh.set)
+        return Intake(source, self._samples, self._view, metrics=self._metrics, changed=self._fresh.set)
 
     async def _pollers(self, stack: AsyncExitStack) -> list[Poller]:
         """Return the pollers of the sources that are polled; ``stack`` closes their connections."""

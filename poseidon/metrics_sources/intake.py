@@ -71,21 +71,21 @@ class Fault(NamedTuple):
 class Intake:
     """The receiver of one source's readings.
 
-    ``view`` returns which nodes and pods the bridge knows now. ``changed`` is called when a sample in ``book`` has
+    ``view`` returns which nodes and pods the bridge knows now. ``changed`` is called when a sample in ``samples`` has
     changed. Faults are counted. Each kind of fault of an object is logged once, until the object has no fault any more.
     """
 
     def __init__(
         self,
         source: str,
-        book: LatestSamples,
+        samples: LatestSamples,
         view: ClusterView,
         *,
         metrics: SourceMetrics,
         changed: Callable[[], None],
     ) -> None:
         self._source = source
-        self._book = book
+        self._samples = samples
         self.view = view
         self._metrics = metrics
         self._reported: dict[str, frozenset[tuple[str, str]]] = {}
@@ -96,7 +96,7 @@ class Intake:
         """Add the latest reading of a node, and report the reading's ``faults``."""
         self.report(reading.node, faults)
         self._count.inc()
-        self._book.put(self._source, machine_sample(reading, self.view.uid_of))
+        self._samples.put(self._source, machine_sample(reading, self.view.uid_of))
         self._changed()
 
     def report(self, name: str, faults: Sequence[Fault]) -> None:
@@ -122,7 +122,7 @@ class Intake:
     def forget_node(self, node: str) -> None:
         """Remove the reading of a node that the source no longer reports."""
         self._reported.pop(node, None)
-        self._book.remove(self._source, node)
+        self._samples.remove(self._source, node)
         self._changed()
 
     def forget_gone_nodes(self) -> None:
@@ -130,6 +130,6 @@ class Intake:
 
         An existing node that is no longer reported keeps its last reading, with the time of that reading.
         """
-        for node in self._book.nodes_of(self._source):
+        for node in self._samples.nodes_of(self._source):
             if not self.view.knows_node(node):
                 self.forget_node(node)

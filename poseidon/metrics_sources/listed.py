@@ -15,12 +15,12 @@ from poseidon.metrics_sources.samples import METRICS_SERVER, NODE_METRIC, Latest
 
 
 def take_listed(
-    objects: Iterable[KubeStruct], book: LatestSamples, view: ClusterView, now: float
+    objects: Iterable[KubeStruct], samples: LatestSamples, view: ClusterView, now: float
 ) -> Iterator[str]:
-    """Write the use that NodeMetric, NodeMetrics and PodMetrics objects state to ``book``; ignore other objects.
+    """Write the use that NodeMetric, NodeMetrics and PodMetrics objects state to ``samples``; ignore other objects.
 
     ``now`` is in seconds since the epoch. Without any PodMetrics, the use of pods is unknown. Yields a line for each
-    fault; ``book`` is complete once the iterator is exhausted.
+    fault; ``samples`` is complete once the iterator is exhausted.
     """
     given = list(objects)
     asked = any(isinstance(each, PodMetrics) for each in given)
@@ -36,11 +36,11 @@ def take_listed(
     for each in given:
         if isinstance(each, NodeMetric):
             found, faults = reading(each, now)
-            book.put(NODE_METRIC, machine_sample(found, view.uid_of))
+            samples.put(NODE_METRIC, machine_sample(found, view.uid_of))
             yield from (f"NodeMetric {each.metadata.name}: {fault}" for fault in faults)
         elif isinstance(each, NodeMetrics):
             there = tuple(pods.get(each.metadata.name, ())) if asked else None
             interval = MetricsServerOptions().interval
             found, faults = node_reading(each, now, interval=interval, pods=there)
-            book.put(METRICS_SERVER, machine_sample(found, view.uid_of))
+            samples.put(METRICS_SERVER, machine_sample(found, view.uid_of))
             yield from (f"NodeMetrics {each.metadata.name}: {fault}" for fault in faults)

@@ -90,10 +90,10 @@ class OfflineCluster:
 
     def assume_quotas(self, quotas: Iterable[QuotaNode]) -> None:
         """Replace quotas by ``quotas``, even if the objects of their queues state other amounts."""
-        book = self.state.queues
-        if book is not None:
+        known_queues = self.state.queues
+        if known_queues is not None:
             for quota in quotas:
-                book.assume(quota)
+                known_queues.assume(quota)
             self._act()
 
     def remove_victims(self) -> None:

@@ -132,8 +132,8 @@ def explain_workload(
     known = tuple(cluster.state.snapshot())
     plan = schedule_pods(cluster, manifests)
     pods = members[workload]
-    book = cluster.state.queues
-    queue = book.resolve(pods[0]).quota if book is not None else ""
+    known_queues = cluster.state.queues
+    queue = known_queues.resolve(pods[0]).quota if known_queues is not None else ""
     reasons = {each.pod: each.reason for each in plan.pending}
     waiting = [uid for uid in pods if uid in reasons]
     waiting_workload = _WaitingWorkload(
@@ -218,20 +218,20 @@ def _find_changes(
 
     ``ahead`` has the pods that are ahead of the workload in its queue.
     """
-    book, waiting = cluster.state.queues, waiting_workload.waiting
-    quota = book.quotas.get(waiting_workload.queue) if book is not None else None
-    if book is None or quota is None or quota.problem:
+    known_queues, waiting = cluster.state.queues, waiting_workload.waiting
+    quota = known_queues.quotas.get(waiting_workload.queue) if known_queues is not None else None
+    if known_queues is None or quota is None or quota.problem:
         return (), ()
     lacks = list_lacks(quota, _sum_requests(cluster, waiting), _AvailableQuota(cluster, quota))
     asked = [effective_requests(cluster.pods[uid].spec, []) for uid in waiting]
     found: list[AdmissionChange | None] = [
-        *find_quota_changes(trials, book, quota, lacks, _sum_requests(cluster, ahead)),
+        *find_quota_changes(trials, known_queues, quota, lacks, _sum_requests(cluster, ahead)),
         find_request_change(trials, waiting_workload.workload, asked, lacks),
         find_priority_change(
             trials,
             waiting_workload.workload,
             _find_priority(cluster, waiting[0]),
-            _list_priorities(cluster, book, quota),
+            _list_priorities(cluster, known_queues, quota),
             classes,
         ),
     ]
@@ -292,12 +292,12 @@ def _find_priority(cluster: OfflineCluster, uid: str) -> int:
     return record.task.priority if record is not None else 0
 
 
-def _list_priorities(cluster: OfflineCluster, book: KnownQueues, quota: QuotaNode) -> set[int]:
+def _list_priorities(cluster: OfflineCluster, known_queues: KnownQueues, quota: QuotaNode) -> set[int]:
     """Return the priorities of all pods that take from the same tree of quotas."""
-    root = book.find_root(quota)
+    root = known_queues.find_root(quota)
     return {
         record.task.priority
         for record in cluster.state.tasks
-        if (its := book.quotas.get(book.resolve(record.task.uid).quota)) is not None
-        and book.find_root(its) == root
+        if (its := known_queues.quotas.get(known_queues.resolve(record.task.uid).quota)) is not None
+        and known_queues.find_root(its) == root
     }

@@ -93,18 +93,18 @@ def _list_objects(manifests: Manifests, kind: WatchedKind) -> Sequence[KubeStruc
 
 
 def _feed_applications(objects: Sequence[KubeStruct], state: BridgeState) -> None:
-    book = state.applications
-    if book is None:
+    applications = state.applications
+    if applications is None:
         return
     tell = state.quarantine.deliver
-    tell("applications", book.app_groups_changed, _list_changes(objects, AppGroup))
-    tell("network topologies", book.topologies_changed, _list_changes(objects, NetworkTopology))
-    wanted = book.topologies.list_config_maps()
+    tell("applications", applications.app_groups_changed, _list_changes(objects, AppGroup))
+    tell("network topologies", applications.topologies_changed, _list_changes(objects, NetworkTopology))
+    wanted = applications.topologies.list_config_maps()
     for each in objects:
         if isinstance(each, ConfigMap):
             name = (each.metadata.namespace, each.metadata.name)
             if name in wanted:
-                book.config_map_changed(name, each.data)
+                applications.config_map_changed(name, each.data)
 
 
 def _list_namespaces(manifests: Manifests) -> list[Namespace]:

@@ -66,13 +66,13 @@ class PlannedQueue:
 
 def plan_queues(state: BridgeState) -> tuple[PlannedQueue, ...]:
     """Return all active queues with the solver's latest figures, each queue after its parent."""
-    book, news = state.queues, state.queue_news
-    if book is None or news is None:
+    known_queues, news = state.queues, state.queue_news
+    if known_queues is None or news is None:
         return ()
-    references = book.list_references()
-    below = _list_below(book.quotas)
+    references = known_queues.list_references()
+    below = _list_below(known_queues.quotas)
     found = []
-    for quota, depth in _iter_tree(book.quotas, below):
+    for quota, depth in _iter_tree(known_queues.quotas, below):
         counts = news.statuses.count_workloads(references.get(quota.name, []))
         found.append(
             PlannedQueue(

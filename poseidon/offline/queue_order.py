@@ -39,15 +39,15 @@ def order_queues(
 
     ``members`` has the pods of each workload, as ``list_members`` returns them.
     """
-    book = cluster.state.queues
-    if book is None:
+    known_queues = cluster.state.queues
+    if known_queues is None:
         return {}
     pending = {each.pod for each in plan.pending}
     found: dict[str, list[QueuedWorkload]] = {}
     for workload, pods in members.items():
         waiting = tuple(uid for uid in pods if uid in pending)
         record = cluster.state.tasks.get(waiting[0]) if waiting else None
-        quota = book.resolve(waiting[0]).quota if record is not None else ""
+        quota = known_queues.resolve(waiting[0]).quota if record is not None else ""
         if record is not None and quota:
             task = record.task
             found.setdefault(quota, []).append(QueuedWorkload(workload, waiting, task.priority, task.created))

@@ -77,7 +77,7 @@ def list_lacks(
 
 def find_quota_changes(
     trials: AdmissionTrials,
-    book: KnownQueues,
+    known_queues: KnownQueues,
     quota: QuotaNode,
     lacks: Sequence[Sequence[QuotaLack]],
     ahead: Mapping[str, int],
@@ -92,7 +92,7 @@ def find_quota_changes(
             missing = {
                 (lack.flavor, lack.resource): lack.missing + before.get(lack.resource, 0) for lack in each
             }
-            found = list(_try_amounts(trials, book, quota, missing, with_ahead=bool(before)))
+            found = list(_try_amounts(trials, known_queues, quota, missing, with_ahead=bool(before)))
             if found:
                 return found
     return []
@@ -100,7 +100,7 @@ def find_quota_changes(
 
 def _try_amounts(
     trials: AdmissionTrials,
-    book: KnownQueues,
+    known_queues: KnownQueues,
     quota: QuotaNode,
     missing: Mapping[tuple[str, str], int],
     *,
@@ -115,12 +115,12 @@ def _try_amounts(
     raised = list(_raise_stated("quota", quota, quota.nominal, missing, always=True))
     any_found = False
     for steps in (*limits.values(), raised):
-        change = _try_steps(trials, book, quota, steps, with_ahead=with_ahead)
+        change = _try_steps(trials, known_queues, quota, steps, with_ahead=with_ahead)
         if change is not None:
             any_found = True
             yield change
     if not any_found and "limit" in limits:
-        change = _try_steps(trials, book, quota, [*limits["limit"], *raised], with_ahead=with_ahead)
+        change = _try_steps(trials, known_queues, quota, [*limits["limit"], *raised], with_ahead=with_ahead)
         if change is not None:
             yield change
 
@@ -142,7 +142,7 @@ def _raise_stated(
 
 def _try_steps(
     trials: AdmissionTrials,
-    book: KnownQueues,
+    known_queues: KnownQueues,
     quota: QuotaNode,
     steps: Sequence[AdmissionStep],
     *,
@@ -157,7 +157,9 @@ def _try_steps(
     text = f"{'; '.join(map(_describe_step, steps))} ({quota.name.replace('/', ' ')})"
     if with_ahead:
         text += ", which is enough for those ahead of it, too"
-    return AdmissionChange(text + name_others(others), tuple(steps), _make_commands(book, steps), others)
+    return AdmissionChange(
+        text + name_others(others), tuple(steps), _make_commands(known_queues, steps), others
+    )
 
 
 def _set_amount(quota: QuotaNode, step: AdmissionStep) -> QuotaNode:
@@ -182,9 +184,9 @@ def _describe_step(step: AdmissionStep) -> str:
     return f"{word} {after} instead of {before} for {step.resource}{of}"
 
 
-def _make_commands(book: KnownQueues, steps: Sequence[AdmissionStep]) -> tuple[str, ...]:
+def _make_commands(known_queues: KnownQueues, steps: Sequence[AdmissionStep]) -> tuple[str, ...]:
     """Return the command that carries out the steps, or () for objects that are not ClusterQueues."""
-    found = book.find_object(steps[0].subject)
+    found = known_queues.find_object(steps[0].subject)
     if found is None or not isinstance(found[1], ClusterQueue):
         return ()
     queue: ClusterQueue = found[1]

@@ -58,12 +58,12 @@ class QueueStatuses:
 
     def __init__(
         self,
-        book: KnownQueues,
+        known_queues: KnownQueues,
         find_workload: Callable[[str], WorkloadOfPod | None],
         clock: Callable[[], float],
         wall: Callable[[], float],
     ) -> None:
-        self._book = book
+        self._known_queues = known_queues
         self._find_workload = find_workload
         self._clock = clock
         self._wall = wall
@@ -87,7 +87,7 @@ class QueueStatuses:
         """Return how many workloads of these queues wait, and how many have been admitted."""
         placed: Counter[str] = Counter()
         for reference in references:
-            for uid in self._book.list_pods(reference):
+            for uid in self._known_queues.list_pods(reference):
                 found = self._find_workload(uid)
                 if found is not None:
                     placed[found.workload] += found.placed
@@ -100,7 +100,7 @@ class QueueStatuses:
         Changes of a quota's use are left for a later call if the use was written less than ``PAUSE_SECONDS`` ago.
         Changes of a quota's settings are returned at once.
         """
-        quotas, now = self._book.quotas, self._clock()
+        quotas, now = self._known_queues.quotas, self._clock()
         changed: set[str] = set()
         if quotas is not self._known:
             changed = {name for name, each in quotas.items() if self._known.get(name) != each}
@@ -115,7 +115,7 @@ class QueueStatuses:
         due = [name for name in self._due if name in changed or self._quiet_until.get(name, now) <= now]
         if not due:
             return []
-        by_quota = self._book.list_references()
+        by_quota = self._known_queues.list_references()
         writes: list[QueueStatusWrite] = []
         for name in due:
             del self._due[name]
@@ -127,19 +127,21 @@ class QueueStatuses:
 
     def _take_touched(self) -> list[str]:
         """Return the quotas to which pods were added or from which pods were removed since the last call."""
-        touched, self._book.touched = self._book.touched, {}
+        touched, self._known_queues.touched = self._known_queues.touched, {}
         if not touched:
             return []
         former = self._quota_of
         self._quota_of = {
-            reference: name for name, found in self._book.list_references().items() for reference in found
+            reference: name
+            for name, found in self._known_queues.list_references().items()
+            for reference in found
         }
         return [name for each in touched if (name := self._quota_of.get(each) or former.get(each))]
 
     def _make_writes(
         self, quota: QuotaNode, references: Sequence[QueueReference]
     ) -> Iterator[QueueStatusWrite]:
-        found = self._book.find_object(quota.name)
+        found = self._known_queues.find_object(quota.name)
         if found is None or found[0] is kinds.KAI_QUEUE:  # KAI's own controller writes this status.
             return
         kind, each = found
@@ -148,7 +150,7 @@ class QueueStatuses:
             counts = self.count_workloads(references)
             status = {**_counts_status(counts), **self._usage_status(quota.name)}
             status["conditions"] = self._conditions(each.status.conditions, quota)
-            for local in self._book.list_local_queues(each.metadata.name):
+            for local in self._known_queues.list_local_queues(each.metadata.name):
                 own = [reference for reference in references if _names(reference, local)]
                 yield from self._write(kinds.LOCAL_QUEUE, local, self._local_status(local, quota, own))
         else:

@@ -58,8 +58,8 @@ class StreamState:
 
     def clear(self) -> None:
         """Forget all state, because a snapshot begins."""
-        for book in (self.tasks, self._machines, self._jobs, self._classes, self._records, self._samples):
-            book.clear()
+        for part in (self.tasks, self._machines, self._jobs, self._classes, self._records, self._samples):
+            part.clear()
         self._kinds.clear()
 
     def find_class(self, number: int) -> pb.TaskClass | None:

@@ -47,17 +47,17 @@ def relieve(
 
     ``scheduler``: a trial scheduler whose models consider load; its tasks end up where the plan puts them.
     """
-    book = _MeasuredUse(scheduler, movable, thresholds)
+    measured_use = _MeasuredUse(scheduler, movable, thresholds)
     moves: list[ReliefMove] = []
-    hot = book.hot()
+    hot = measured_use.hot()
     for row in hot:
-        while book.is_hot(row) and len(moves) < most:
-            made = _make_move(scheduler, book, row)
+        while measured_use.is_hot(row) and len(moves) < most:
+            made = _make_move(scheduler, measured_use, row)
             if made is None:
                 break
             moves.append(made)
-    left = tuple(book.names[row] for row in hot if book.is_hot(row))
-    return Relief(tuple(book.names[row] for row in hot), tuple(moves), left)
+    left = tuple(measured_use.names[row] for row in hot if measured_use.is_hot(row))
+    return Relief(tuple(measured_use.names[row] for row in hot), tuple(moves), left)
 
 
 class _MeasuredUse:
@@ -111,18 +111,20 @@ class _MeasuredUse:
         self._on[made.source].remove(made.uid)
 
 
-def _make_move(scheduler: Scheduler, book: _MeasuredUse, row: int) -> ReliefMove | None:
+def _make_move(scheduler: Scheduler, measured_use: _MeasuredUse, row: int) -> ReliefMove | None:
     """Return one move off a machine, made in the scheduler and in the measured use; None if no move is possible."""
-    for uid in book.tasks(row)[:_TASKS]:
+    for uid in measured_use.tasks(row)[:_TASKS]:
         verdicts = sorted(
             (each.cost, each.machine)
             for each in scheduler.explain(uid).machines
-            if not each.reasons and each.machine != book.names[row] and book.has_room(each.machine, uid)
+            if not each.reasons
+            and each.machine != measured_use.names[row]
+            and measured_use.has_room(each.machine, uid)
         )
         for _, target in verdicts[:_TARGETS]:
             if uid in rehearse(scheduler, {uid: target}):
-                made = ReliefMove(uid, book.names[row], target)
+                made = ReliefMove(uid, measured_use.names[row], target)
                 move(scheduler, uid, target)
-                book.note(made)
+                measured_use.note(made)
                 return made
     return None

@@ -41,8 +41,10 @@ class QueueFigures(NamedTuple):
 class FigureKeeper:
     """The figures of queues, which may be read from any thread; ``clock`` is monotonic."""
 
-    def __init__(self, book: KnownQueues, statuses: QueueStatuses, clock: Callable[[], float]) -> None:
-        self._book = book
+    def __init__(
+        self, known_queues: KnownQueues, statuses: QueueStatuses, clock: Callable[[], float]
+    ) -> None:
+        self._known_queues = known_queues
         self._statuses = statuses
         self._clock = clock
         self._refreshed = float("-inf")
@@ -60,14 +62,14 @@ class FigureKeeper:
     def _look(self) -> QueueFigures:
         names = {
             name: name if index < MOST_QUEUES else OTHERS
-            for index, name in enumerate(sorted(self._book.quotas))
+            for index, name in enumerate(sorted(self._known_queues.quotas))
         }
-        references = self._book.list_references()
+        references = self._known_queues.list_references()
         workloads: dict[str, WorkloadCounts] = {}
         nominal: dict[Place, float] = {}
         used: dict[Place, float] = {}
         borrowed: dict[Place, float] = {}
-        for name, quota in self._book.quotas.items():
+        for name, quota in self._known_queues.quotas.items():
             shown = names[name]
             found, former = self._statuses.count_workloads(references.get(name, [])), workloads.get(shown)
             workloads[shown] = found if former is None else _add(found, former)

@@ -33,7 +33,7 @@ class EventStream:
         Pods that are being bound appear as assumed on their nodes.
         """
         stores = self._stores
-        for book in (
+        for part in (
             stores.machines,
             stores.jobs,
             stores.tasks,
@@ -42,7 +42,7 @@ class EventStream:
             stores.first_records,
             stores.custom_records,
         ):
-            book.forget_sent()
+            part.forget_sent()
         self._sent_classes.clear()
         stores.pending_bindings.forget_reports()
         return self.take_events()
@@ -60,9 +60,9 @@ class EventStream:
         This check takes a fraction of the time that ``take_events`` takes.
         """
         stores = self._stores
-        books = stores.machines, stores.history, stores.first_records, stores.jobs, stores.custom_records
+        parts = stores.machines, stores.history, stores.first_records, stores.jobs, stores.custom_records
         return (
-            any(book.changed for book in books)
+            any(part.changed for part in parts)
             or stores.tasks.has_news
             or bool(stores.samples.changed or stores.jobs.ended)
             or stores.images.changed

@@ -55,13 +55,15 @@ def play_admission(
         _name_missing(done, classes)
         return done
     found = list(pods)
-    book = ResourceQuotaUse(quotas, [pod for pod in found if _is_admitted(pod)])
+    quota_use = ResourceQuotaUse(quotas, [pod for pod in found if _is_admitted(pod)])
     for workload, members in groupby(found, lambda pod: (workloads or {}).get(pod.metadata.uid, "")):
-        admitted = [pod if _is_admitted(pod) else _admit(pod, classes, ranges, book, done) for pod in members]
+        admitted = [
+            pod if _is_admitted(pod) else _admit(pod, classes, ranges, quota_use, done) for pod in members
+        ]
         done.pods += admitted
         if workload:
-            _refuse_whole(admitted, book, done)
-    done.warnings.extend(book.warn_of_unknown_scopes())
+            _refuse_whole(admitted, quota_use, done)
+    done.warnings.extend(quota_use.warn_of_unknown_scopes())
     _name_missing(done, classes)
     return done
 
@@ -74,7 +76,7 @@ def _admit(
     pod: Pod,
     classes: dict[str, RuntimeClass],
     ranges: dict[str, list[LimitRange]],
-    book: ResourceQuotaUse,
+    quota_use: ResourceQuotaUse,
     done: Admission,
 ) -> Pod:
     """Return a pod with what admission adds to it; if the pod is refused, add the reason to ``done``."""
@@ -90,20 +92,20 @@ def _admit(
         for each in ranges.get(pod.metadata.namespace, ()):
             faults += violations(spec, each)
     admitted = pod if spec is pod.spec else replace(pod, spec=spec)
-    if not faults and (problem := book.admit(admitted)):
+    if not faults and (problem := quota_use.admit(admitted)):
         faults.append(problem)
     if faults:
         done.refused[pod.metadata.uid] = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
     return admitted
 
 
-def _refuse_whole(members: Sequence[Pod], book: ResourceQuotaUse, done: Admission) -> None:
+def _refuse_whole(members: Sequence[Pod], quota_use: ResourceQuotaUse, done: Admission) -> None:
     """If one pod of a workload is refused, refuse all of its pods, and subtract them from the use of quotas."""
     why = next((done.refused[pod.metadata.uid] for pod in members if pod.metadata.uid in done.refused), "")
     if why:
         for pod in members:
             if not _is_admitted(pod) and pod.metadata.uid not in done.refused:
-                book.withdraw(pod)
+                quota_use.withdraw(pod)
                 done.refused[pod.metadata.uid] = why
 
 

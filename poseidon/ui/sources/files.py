@@ -114,12 +114,12 @@ class FileSource:
 
     async def flow(self, number: int) -> pb.RoundFlow | None:
         """Return the flow of a round (0: the newest), or None if there is none."""
-        book = self.known.rounds
+        known_rounds = self.known.rounds
         wanted = number or max(self._saved, default=0)
         async with self._deciding:
-            if book.flow(wanted) is None and wanted in self._saved:
+            if known_rounds.flow(wanted) is None and wanted in self._saved:
                 await self._decide(wanted)
-        return book.flow(wanted)
+        return known_rounds.flow(wanted)
 
     async def _decide(self, number: int) -> None:
         """Compute the flow of a saved round by deciding it again; a failure is reported once and not repeated."""

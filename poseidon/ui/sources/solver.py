@@ -110,16 +110,18 @@ class SolverPoll:
 
         If the solver does not know the last known round, it was restarted.
         """
-        book, last = self._known.rounds, self._known.rounds.latest
+        known_rounds, last = self._known.rounds, self._known.rounds.latest
         request = pb.ListRoundsRequest(cluster=self._cluster, after=max(last - 1, 0))
         listed = (await stub.ListRounds(request, timeout=_PATIENCE)).rounds
-        if last and not (listed and listed[0].round == last and listed[0].ended == book.get_end(last)):
-            book.clear()
+        if last and not (
+            listed and listed[0].round == last and listed[0].ended == known_rounds.get_end(last)
+        ):
+            known_rounds.clear()
             self._flow_of = 0
             listed = (
                 await stub.ListRounds(pb.ListRoundsRequest(cluster=self._cluster), timeout=_PATIENCE)
             ).rounds
-        if book.add(listed):
+        if known_rounds.add(listed):
             # The mark makes pages that show a flow ask again, and get the newer flow.
             self._known.versions.mark("overview", "flow")
 
@@ -136,16 +138,18 @@ class SolverPoll:
 
         The flow is also read regularly, because the solver keeps flows only while somebody asks for them.
         """
-        book = self._known.rounds
+        known_rounds = self._known.rounds
         if not self.flow_is_old:
             return
-        latest, self._flow_asked = book.latest, time.monotonic()
-        request = pb.DescribeFlowRequest(cluster=self._cluster, after=book.latest_flow, with_tasks=True)
+        latest, self._flow_asked = known_rounds.latest, time.monotonic()
+        request = pb.DescribeFlowRequest(
+            cluster=self._cluster, after=known_rounds.latest_flow, with_tasks=True
+        )
         flow = await stub.DescribeFlow(request, timeout=_PATIENCE)
         # The number is set only now, so that requests in the meantime wait for the answer.
         self._flow_of = latest
         if flow.round:
-            book.put_flow(flow)
+            known_rounds.put_flow(flow)
             self._known.versions.mark("flow", "overview")
 
     async def verdicts(self, pod: PodEntry) -> Mapping[str, Verdict]:

@@ -40,8 +40,10 @@ def describe_queues(given: ClusterInput) -> dict[str, Any]:
         cluster = build_cluster(found)
         plan = schedule_pods(cluster, found.manifests)
     members = list_members(cluster)
-    book = cluster.state.queues
-    of_workload = {each: book.resolve(pods[0]).quota for each, pods in members.items()} if book else {}
+    known_queues = cluster.state.queues
+    of_workload = (
+        {each: known_queues.resolve(pods[0]).quota for each, pods in members.items()} if known_queues else {}
+    )
     reasons = {each.pod: each.reason for each in plan.pending}
     waiting = order_queues(cluster, plan, members)
     return {

@@ -34,13 +34,13 @@ def compile_quotas(cluster: Cluster, shapes: Sequence[int], without: int = -1) -
 
 def build_terms(cluster: Cluster, contents: Sequence[TaskClass], without: int = -1) -> QuotaTerms:
     """Return all quotas with their present use, and what a task of each of ``contents`` takes of them."""
-    book, draws = read_stated_quotas(cluster), _DrawNumbers()
-    draw = np.array([draws.number_draw(book, content) for content in contents], dtype=np.int64)
-    residents = _list_residents(cluster, book, draws, without)
-    kind, covers = _find_kinds(cluster, book)
+    stated, draws = read_stated_quotas(cluster), _DrawNumbers()
+    draw = np.array([draws.number_draw(stated, content) for content in contents], dtype=np.int64)
+    residents = _list_residents(cluster, stated, draws, without)
+    kind, covers = _find_kinds(cluster, stated)
     terms = QuotaTerms(
-        **book.fields,
-        own=np.zeros_like(book.tree.subtree),
+        **stated.fields,
+        own=np.zeros_like(stated.tree.subtree),
         kind=kind,
         covers=covers,
         draws=tuple(draws.known),
@@ -54,10 +54,10 @@ def number_draws(cluster: Cluster, terms: QuotaTerms, classes: Sequence[int]) ->
 
     The number is -1 if a task takes nothing, or if ``terms`` lacks what it takes.
     """
-    book = read_stated_quotas(cluster)
+    stated = read_stated_quotas(cluster)
     number = {draw: place for place, draw in enumerate(terms.draws)}
     contents = [cluster.classes.rows[row].content for row in classes]
-    found = [number.get(book.find_draw(content), -1) if content.queue else -1 for content in contents]
+    found = [number.get(stated.find_draw(content), -1) if content.queue else -1 for content in contents]
     return np.array(found, dtype=np.int64)
 
 
@@ -77,34 +77,34 @@ class _DrawNumbers:
         self.known: dict[Draw, int] = {}
         self._of_object: dict[int, tuple[Draw, int]] = {}  # by identity, as hashing a draw takes long
 
-    def number_draw(self, book: StatedQuotas, content: TaskClass) -> int:
+    def number_draw(self, stated: StatedQuotas, content: TaskClass) -> int:
         """Return the number of what a task of a class takes of quotas; -1: nothing."""
         if not content.queue:
             return -1
-        draw = book.find_draw(content)
+        draw = stated.find_draw(content)
         found = self._of_object.get(id(draw))
         if found is None:
             found = self._of_object[id(draw)] = draw, self.known.setdefault(draw, len(self.known))
         return found[1]
 
 
-def _find_kinds(cluster: Cluster, book: StatedQuotas) -> tuple[Int64, Bool]:
+def _find_kinds(cluster: Cluster, stated: StatedQuotas) -> tuple[Int64, Bool]:
     """Return int64[M], the kind of each machine, and bool[D, F], which flavors cover machines of each kind.
 
     The last kind stands for unknown machines, which every flavor may cover.
     """
     machines = cluster.machines
-    covering = np.zeros((len(book.flavor_names), len(machines)), dtype=np.bool_)
-    for row, name in enumerate(book.flavor_names):
-        if name in book.flavors:
-            covering[row] = machines.selectors().pairs(book.flavors[name].labels)
+    covering = np.zeros((len(stated.flavor_names), len(machines)), dtype=np.bool_)
+    for row, name in enumerate(stated.flavor_names):
+        if name in stated.flavors:
+            covering[row] = machines.selectors().pairs(stated.flavors[name].labels)
     first, kind = group_equal_rows(covering.T)
-    everything = np.ones((1, len(book.flavor_names)), dtype=np.bool_)
+    everything = np.ones((1, len(stated.flavor_names)), dtype=np.bool_)
     return kind, np.concatenate([covering.T[first], everything])
 
 
 def _list_residents(
-    cluster: Cluster, book: StatedQuotas, draws: _DrawNumbers, without: int
+    cluster: Cluster, stated: StatedQuotas, draws: _DrawNumbers, without: int
 ) -> tuple[Int64, Int64]:
     """Return, for each task with a machine, the number of what it takes and its machine: int64[T] each.
 
@@ -118,7 +118,7 @@ def _list_residents(
     rows = rows[np.argsort(tasks.arrival_number[rows], kind="stable")]
     present, of = np.unique(tasks.cls[rows], return_inverse=True)
     contents = (cluster.classes.rows[row].content for row in present.tolist())
-    draw = np.array([draws.number_draw(book, content) for content in contents], dtype=np.int64)[of]
+    draw = np.array([draws.number_draw(stated, content) for content in contents], dtype=np.int64)[of]
     return draw, tasks.machine[rows].astype(np.int64)
 
 
