@@ -12,6 +12,12 @@ WAYS = {"bestFit": "best fit", "fgd": "FGD", "rounds": "this scheduler"}
 """Ways to place pods, and their names in tables."""
 FURTHER = {"learned": "usual pods learned", "withMoves": "with moves"}
 """The same, where results have them."""
+BOUNDS = {"bound": "bound", "hindsight": "bound for this scheduler's pods"}
+"""Bounds by a linear program, and their names in tables.
+
+The second has places for all pods that this scheduler placed before it refused one of their type: what is missing to
+it could have been had by placing these pods elsewhere.
+"""
 _JUDGED = ("rounds", *FURTHER)
 PUBLISHED = {
     "default": (93.08, 95.39),
@@ -44,7 +50,7 @@ class VariantSummary:
     runs: int
     """Number of orders of arrival."""
     means: Mapping[str, float]
-    """By way, and by "bound": the mean over the runs."""
+    """By way, and by bound: the mean over the runs."""
     spreads: Mapping[str, float]
     """By way: the standard deviation over the runs; 0 for a single run."""
     seconds: float
@@ -65,7 +71,8 @@ def summarise(report: Report) -> list[VariantSummary]:
     for variant in dict.fromkeys(run["variant"] for run in report["runs"]):
         runs = [run for run in report["runs"] if run["variant"] == variant]
         further = [way for way in FURTHER if all(way in run for run in runs)]
-        figures = {way: [100 * float(run[way]) for run in runs] for way in (*WAYS, *further, "bound")}
+        bounds = [bound for bound in BOUNDS if all(bound in run for run in runs)]
+        figures = {way: [100 * float(run[way]) for run in runs] for way in (*WAYS, *further, *bounds)}
         found.append(
             VariantSummary(
                 variant,
@@ -84,6 +91,7 @@ def fragmentation_sheets(report: Report) -> list[Sheet]:
     summaries = summarise(report)
     whole = report["options"]["part"] == 1
     moving = any(each.moved is not None for each in summaries)
+    bounds = {bound: name for bound, name in BOUNDS.items() if any(bound in each.means for each in summaries)}
     ways = WAYS | {way: name for way, name in FURTHER.items() if any(way in each.means for each in summaries)}
     rows = []
     for each in summaries:
@@ -93,7 +101,7 @@ def fragmentation_sheets(report: Report) -> list[Sheet]:
                 each.variant,
                 *(_show(each, way) for way in ways),
                 *(["-" if each.moved is None else f"{each.moved:.2f}"] if moving else []),
-                f"{each.means['bound']:.2f}",
+                *(f"{each.means[bound]:.2f}" if bound in each.means else "-" for bound in bounds),
                 *(_show_progress(each, way) for way in ways if way in _JUDGED),
                 *((f"{figure:.2f}" for figure in published) if published else ("-", "-")),
                 f"{each.seconds:.0f}",
@@ -106,7 +114,7 @@ def fragmentation_sheets(report: Report) -> list[Sheet]:
         "pods",
         *ways.values(),
         *(["pods moved"] if moving else []),
-        "bound",
+        *bounds.values(),
         *(f"{name}: of the way, %" for way, name in ways.items() if way in _JUDGED),
         "best fit, published",
         "FGD, published",

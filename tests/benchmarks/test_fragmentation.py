@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import combinations_with_replacement
+from pathlib import Path
 from random import Random
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.commands import fragmentation as commands
 from benchmarks.fragmentation.bound import bound_given, list_patterns
 from benchmarks.fragmentation.greedy import GreedyCluster, place_greedily
+from benchmarks.fragmentation.measure import (
+    FragmentationOptions,
+    OtherOptionsError,
+    measure_fragmentation,
+)
 from benchmarks.fragmentation.rounds import MODEL, place_in_rounds, state_usual_pods
 from benchmarks.fragmentation.summary import fragmentation_sheets, summarise
 from benchmarks.fragmentation.trace import (
@@ -25,6 +34,8 @@ from benchmarks.fragmentation.trace import (
     list_variants,
 )
 from benchmarks.reports.charts import sections
+from benchmarks.reports.report import load_results
+from benchmarks.reports.sheets import Report
 from poseidon.ui.report import BarChart
 from tests.cost_models.devices.oracle import Node, Pod, fits, fragmentation, loss, place
 from tests.support.effort import examples
@@ -159,7 +170,7 @@ def test_results_are_summed_up_by_variant():
     one = {"variant": "default", "seconds": 20.0, "bestFit": 0.93, "fgd": 0.95, "rounds": 0.96, "bound": 0.97}
     two = one | {"seconds": 22.0, "rounds": 0.95, "fgd": 0.94, "bound": 0.96}
     moving = {"variant": "cpu250"} | {way: one[way] for way in one if way != "variant"}
-    moving |= {"withMoves": 0.965, "moved": 0.02, "learned": 0.955}
+    moving |= {"withMoves": 0.965, "moved": 0.02, "learned": 0.955, "hindsight": 0.963}
     report = {"kind": "fragmentation", "options": {"seeds": 2, "part": 1}, "runs": [one, two, moving]}
     first, second = summarise(report)
     assert (first.runs, first.seconds, first.moved) == (2, 21.0, None)
@@ -169,7 +180,8 @@ def test_results_are_summed_up_by_variant():
     assert second.find_progress("withMoves") == pytest.approx(75)
     (sheet,) = fragmentation_sheets(report)
     assert sheet.rows[0][:6] == ["default", "93.00 ± 0.00", "94.50 ± 0.71", "95.50 ± 0.71", "-", "-"]
-    assert sheet.rows[1][3:11] == ["96.00", "95.50", "96.50", "2.00", "97.00", "50", "25", "75"]
+    assert sheet.rows[0][7:9] == ["96.50", "-"]
+    assert sheet.rows[1][3:12] == ["96.00", "95.50", "96.50", "2.00", "97.00", "96.30", "50", "25", "75"]
     assert all(len(row) == len(sheet.headings) for row in sheet.rows)
     chart = sections([report])["fragmentation"].chart
     assert isinstance(chart, BarChart)
@@ -179,3 +191,51 @@ def test_results_are_summed_up_by_variant():
         "cpu250",
         "default",
     ]
+
+
+SMALL = FragmentationOptions(("gpuspec10",), part=400, batch=5)
+
+
+def test_runs_are_added_to_those_of_an_earlier_result():
+    kept: list[Report] = []
+    first = measure_fragmentation(SMALL, progress=lambda _: None, keep=kept.append)
+    assert kept == [first]
+    said: list[str] = []
+    two = replace(SMALL, seeds=2, variants=("gpuspec10", "default"))
+    both = measure_fragmentation(two, progress=said.append, earlier=first)
+    assert said == ["gpuspec10, seed 43", "default, seed 42", "default, seed 43"]
+    assert both["runs"][0] == first["runs"][0]
+    assert both["options"]["seeds"] == 2
+    alone = measure_fragmentation(replace(SMALL, first_seed=43), progress=lambda _: None)
+    times = {"seconds": 0.0}
+    assert alone["runs"][0] | times == both["runs"][1] | times
+
+
+def test_runs_measured_otherwise_are_no_part_of_a_result():
+    earlier = {"kind": "fragmentation", "options": asdict(replace(SMALL, batch=20)), "runs": []}
+    with pytest.raises(OtherOptionsError, match=r"^it was measured with batch 20, not 5$"):
+        measure_fragmentation(SMALL, progress=lambda _: None, earlier=earlier)
+
+
+def test_the_command_adds_runs_to_a_file(tmp_path: Path):
+    file = tmp_path / "runs.json"
+    options = ["--variant", "gpuspec10", "--part", "400", "--add-to", str(file)]
+    for seed, batch, code in (("42", "5", 0), ("43", "5", 0), ("43", "5", 0), ("44", "6", 2)):
+        asked = [*options, "--first-seed", seed, "--batch", batch]
+        assert CliRunner().invoke(commands.fragmentation, asked).exit_code == code
+    (report,) = load_results([file])
+    assert [run["seed"] for run in report["runs"]] == [42, 43]
+    file.write_text(json.dumps({"kind": "load", "environment": {}}), encoding="utf-8")
+    refused = CliRunner().invoke(commands.fragmentation, options)
+    assert (refused.exit_code, "a result of 'load'" in refused.output) == (2, True)
+
+
+def test_the_second_bound_has_places_for_the_pods_that_this_scheduler_placed():
+    for seed in (42, 43):
+        arrivals = draw_arrivals("default", seed, 100)
+        found = place_in_rounds(arrivals, 20)
+        (run,) = measure_fragmentation(
+            FragmentationOptions(("default",), first_seed=seed, part=100), progress=lambda _: None
+        )["runs"]
+        assert run["hindsight"] == bound_given(arrivals, found.list_before_refusals(arrivals.order))
+        assert run["rounds"] <= run["hindsight"] + 1e-9
