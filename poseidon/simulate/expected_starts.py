@@ -4,8 +4,8 @@ The run time of a pod is learnt from ended pods of the same workload, mostly fro
 and hashes at the end of names are ignored. If no pod of the same workload has ended, a pod that is not started again
 once it ends is taken to run as all other such pods do. Without samples, the pod's own statement counts
 (``activeDeadlineSeconds`` or an annotation). A pod that states no run time either is taken to run for ever. New pods
-are assumed to arrive as often as pods did in the last hours, and to be such as arrived within a day. Intervals become
-wider where those of earlier answers did not hold.
+are assumed to arrive as pods did in the last hours. Intervals become wider where those of earlier answers did not
+hold.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def expect_starts(
     )
     return ExpectedStarts(
         tuple(sorted(starts, key=lambda each: each.pod)), learnt, known - learnt, len(pods) - known,
-        past.count_recent(), past.window, round(found.ahead, 1), len(told), factor,
+        len(past.template), past.window, round(found.ahead, 1), len(told), factor,
     )  # fmt: skip
 
 

@@ -20,7 +20,6 @@ from poseidon.simulate.classes import TemplateError, translate_pods
 from poseidon.simulate.engine import Simulation
 from poseidon.simulate.forecasts.past_arrivals import (
     LEAST_WINDOW,
-    MIXTURE_WINDOW,
     MOST_WINDOW,
     PastArrivals,
     PastTask,
@@ -195,19 +194,14 @@ def look_back(
 ) -> PastArrivals:
     """Return the recent arrivals of pods that run for a limited time; pods of services only replace others.
 
-    The rate of arrivals is that of the last hours; which pods arrive is learnt from a whole day, as far back as all
-    pods are still listed: not before the first known end, since others that ended then are already deleted. The
-    function adds the kinds of ended pods to the simulation. If the known past is too short, the function returns no
-    arrivals.
+    The function adds the kinds of ended pods to the simulation. If the known past is too short, the function returns
+    no arrivals.
     """
     created = {pod.metadata.uid: seconds(pod.metadata.creation_timestamp) for pod in manifests.pods}
     first = min((each for each in created.values() if each is not None), default=now)
     since = max(now - MOST_WINDOW, first)
     if now - since < LEAST_WINDOW:
         return gather_arrivals((), MOST_WINDOW)
-    ends = (find_last_end(pod) for pod in manifests.pods if _is_over(pod))
-    complete = min((each for each in ends if each is not None), default=now)
-    earliest = min(since, max(complete, now - MIXTURE_WINDOW))
     template_of = {
         simulation.uids[place]: int(simulation.tasks.work.template[place])
         for place in range(len(simulation.uids))
@@ -215,7 +209,7 @@ def look_back(
     came = [
         pod
         for pod in manifests.pods
-        if earliest < (created[pod.metadata.uid] or 0.0) <= now
+        if since < (created[pod.metadata.uid] or 0.0) <= now
         and (families.find(pod) in run_times.learnt or _find_stated(pod) < np.inf)
     ]
     template_of |= _add_kinds([pod for pod in came if _is_over(pod)], cluster, simulation)
@@ -224,7 +218,6 @@ def look_back(
             PastTask(
                 template_of[pod.metadata.uid], families.find(pod), _find_stated(pod),
                 *_find_submission(pod, created[pod.metadata.uid] or 0.0),
-                (created[pod.metadata.uid] or 0.0) > since,
             )
             for pod in came
             if pod.metadata.uid in template_of

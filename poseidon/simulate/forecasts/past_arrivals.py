@@ -2,9 +2,7 @@
 
 After few arrivals, rate and mixture are uncertain. Each simulated future therefore draws a rate of its own, from the
 gamma distribution that is the posterior of a Poisson process' rate (Gelman et al., Bayesian Data Analysis, section
-2.6). Each future also draws weights of its own for the past tasks (Rubin, "The Bayesian bootstrap", 1981). The rate is
-that of the last hours, since it differs between day and night; which tasks come is learnt from a whole day, since a
-few large tasks make most of the work.
+2.6). Each future also draws weights of its own for the past tasks (Rubin, "The Bayesian bootstrap", 1981).
 """
 
 from __future__ import annotations
@@ -21,9 +19,7 @@ from poseidon.simulate.workloads.columns import ALONE, Float64, Int64
 LEAST_WINDOW = 600.0
 """Shortest past, in seconds, from which arrivals are predicted."""
 MOST_WINDOW = 6 * 3600.0
-"""Longest past, in seconds, from which the rate of arrivals is learnt."""
-MIXTURE_WINDOW = 86400.0
-"""Longest past, in seconds, from which is learnt which tasks come."""
+"""Longest past, in seconds, that is considered."""
 MOST_TASKS = 20_000
 """The most tasks that arrive in one future."""
 
@@ -41,8 +37,6 @@ class PastTask(NamedTuple):
     """A key that tasks submitted together share, None for a task submitted alone."""
     ganged: bool = False
     """Whether the tasks of the submission are placed together."""
-    recent: bool = True
-    """Whether the task arrived within the time from which the rate is learnt."""
 
 
 class ExpectedArrivals(NamedTuple):
@@ -74,21 +68,15 @@ class PastArrivals:
     """int64[S+1]: position of the first task of each submission, and N at the end."""
     ganged: NDArray[np.bool_]
     """bool[S]: whether the tasks of each submission are placed together."""
-    recent: NDArray[np.bool_]
-    """bool[S]: whether each submission arrived within ``window``; the others only say which tasks come."""
 
     def __len__(self) -> int:
         return len(self.ganged)
-
-    def count_recent(self) -> int:
-        """Return how many tasks arrived within ``window``."""
-        return int(np.diff(self.first)[self.recent].sum())
 
     def draw_future(self, horizon: float, random: np.random.Generator) -> ExpectedArrivals:
         """Return the arrivals of one randomly drawn future within ``horizon`` seconds, at most ``MOST_TASKS``."""
         if not len(self):
             return ExpectedArrivals(np.zeros(0), self.template, self.template, horizon)
-        rate = float(random.gamma(int(self.recent.sum()) + 0.5)) / self.window
+        rate = float(random.gamma(len(self) + 0.5)) / self.window
         most = max(1, MOST_TASKS * len(self) // len(self.template))
         count = int(random.poisson(min(rate * horizon, 2.0 * most)))
         if count > most:
@@ -104,7 +92,7 @@ class PastArrivals:
 
 
 def gather_arrivals(came: Iterable[PastTask], window: float) -> PastArrivals:
-    """Return past arrivals as columns; ``window``: seconds within which the recent ones arrived."""
+    """Return the arrivals of the last ``window`` seconds as columns."""
     together: dict[Hashable, list[PastTask]] = {}
     for place, task in enumerate(came):
         together.setdefault((place,) if task.submission is None else task.submission, []).append(task)
@@ -116,5 +104,4 @@ def gather_arrivals(came: Iterable[PastTask], window: float) -> PastArrivals:
         np.array([task.stated for task in ordered], dtype=np.float64),
         np.cumsum([0, *map(len, together.values())], dtype=np.int64),
         np.array([each[0].ganged and len(each) > 1 for each in together.values()], dtype=np.bool_),
-        np.array([each[0].recent for each in together.values()], dtype=np.bool_),
     )

@@ -17,14 +17,9 @@ from poseidon.cli import main
 from poseidon.embedding import load_configuration
 from poseidon.kube.api.pods import Pod
 from poseidon.manifests.loader import load_manifests
-from poseidon.offline.cluster import build_offline_cluster
-from poseidon.simulate.engine import Clock
 from poseidon.simulate.expected_starts import expect_starts
-from poseidon.simulate.forecasts.learning_from_pods import RunFamilies, learn_run_times, look_back
+from poseidon.simulate.forecasts.learning_from_pods import RunFamilies, learn_run_times
 from poseidon.simulate.presentation import format_span
-from poseidon.simulate.scenario.document import ClusterPart, Scenario
-from poseidon.simulate.setup import assemble
-from poseidon.simulate.workloads.columns import no_work
 from tests.poseidon.offline.objects import node, pod
 
 NOW = "2026-01-01T01:00:00Z"
@@ -206,33 +201,6 @@ def ended(name: str, seconds: int, **more: Any) -> dict[str, Any]:
         "containerStatuses": [{"name": "main", "state": {"terminated": terminated}}],
     }
     return made
-
-
-def test_what_comes_is_learnt_as_far_back_as_no_pod_is_deleted_yet(tmp_path: Path) -> None:
-    """Of what was created before the first known end, others may have ended and be deleted."""
-    objects = [node("n1")]
-    for hour, seconds in ((2, 1), (12, 1), (13, 36_000 - 600), (22, 1), (23, 1)):
-        made = ended(f"e-{hour}", seconds, metadata=stated(60))
-        terminated = made["status"]["containerStatuses"][0]["state"]["terminated"]
-        made["metadata"]["creationTimestamp"] = f"2026-01-01T{hour:02}:00:00Z"
-        terminated["finishedAt"] = "2026-01-01T23:50:00Z" if seconds > 1 else f"2026-01-01T{hour:02}:30:00Z"
-        objects.append(of_job(f"work-{hour}", made))
-    for first, expected in ((0, 4), (1, 3)):  # The first known end is at 2:30, or at 12:30 without that pod.
-        path = tmp_path / "cluster.yaml"
-        path.write_text(yaml.safe_dump_all([objects[0], *objects[1 + first :]]))
-        manifests, now = (
-            load_manifests([str(path)]),
-            datetime.fromisoformat("2026-01-02T01:00:00Z").timestamp(),
-        )
-        clock = Clock(now)
-        cluster = build_offline_cluster(manifests, load_configuration(None), now, clock=clock, simulated=True)
-        scenario = Scenario(horizon=3600.0, round_every=1.0, sample_every=3600.0, cluster=ClusterPart())
-        simulation, families = assemble(scenario, cluster, manifests, clock, no_work()), RunFamilies()
-        runs = learn_run_times([], manifests.pods, families, now)
-        past = look_back(manifests, cluster, simulation, runs, families, now)
-        assert len(past) == expected
-        assert past.count_recent() == 2, "those of the last six hours"
-        assert past.window == 6 * 3600.0
 
 
 def test_pods_of_a_workload_that_state_other_run_times_are_others(tmp_path: Path) -> None:

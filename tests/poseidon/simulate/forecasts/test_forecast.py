@@ -241,17 +241,6 @@ def test_few_that_came_tell_little_about_what_will_come() -> None:
     assert np.std(parts) == pytest.approx(0.5 / np.sqrt(11.0), rel=0.2)
 
 
-def test_the_last_hours_say_how_much_comes_and_the_whole_day_what() -> None:
-    older = [PastTask(1, 0, 60.0, recent=False) for _ in range(300)]
-    past = gather_arrivals([PastTask(0, 0, 60.0)] * 100 + older, window=3600.0)
-    assert past.count_recent() == 100
-    random = np.random.default_rng(1)
-    futures = [past.draw_future(3600.0, random) for _ in range(200)]
-    assert np.mean([len(each.arrival) for each in futures]) == pytest.approx(100.0, rel=0.05)
-    parts = [np.mean(past.template[each.like]) for each in futures]
-    assert np.mean(parts) == pytest.approx(0.75, abs=0.02)
-
-
 def test_a_future_is_cut_where_too_much_comes() -> None:
     past = gather_arrivals([PastTask(0, 0, 60.0)] * 1000, window=600.0)
     found = past.draw_future(7 * 86400.0, np.random.default_rng(1))
