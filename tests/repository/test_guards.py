@@ -11,6 +11,7 @@ from poseidon.kube.quarantine import Quarantine
 from poseidon.lifecycle.phases import Phase
 from tests.poseidon.bridge.objects import pod, present
 from tests.poseidon.bridge.test_state import Harness
+from tests.repository.definitions import ROOT
 from tests.support.checked_transitions import checked
 from tests.support.core import machine, scheduler, tasks
 from tests.support.pod_invariants import violations
@@ -169,7 +170,8 @@ def test_levels_of_logs_that_a_test_leaves_behind_are_set_back(pytester):
     assert logging.getLogger("poseidon").level == before
 
 
-def test_workers_report_all_that_does_not_pass(pytester):
+def test_workers_report_all_that_does_not_pass(pytester, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest("from tests.conftest import pytest_runtest_protocol  # noqa: F401")
     pytester.makepyfile(_FAILING)
     outcome = pytester.runpytest_subprocess("-n", "1", "-p", "no:cacheprovider", "-W", "ignore")
