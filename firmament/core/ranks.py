@@ -80,6 +80,11 @@ def places_in(some: Int64, number: int) -> Int64:
     return place
 
 
+def expand_ranges(starts: Int64, lengths: Int64) -> Int64:
+    """Return the numbers of all ranges, one range after another: ``lengths[i]`` numbers from ``starts[i]`` on."""
+    return np.repeat(starts, lengths) + count_up(lengths)
+
+
 def count_up(lengths: Int64) -> Int64:
     """Return 0, 1, ... up to below each length, one sequence after another."""
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)

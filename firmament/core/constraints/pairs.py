@@ -13,7 +13,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from cost_models.pairs import PairTerms
-from firmament.core.ranks import count_up
+from firmament.core.ranks import expand_ranges
 from firmament.core.reasons import AnyReason, by_limit
 
 _NONE = np.empty(0, dtype=np.int64)
@@ -136,7 +136,7 @@ def _on_one_machine(terms: PairTerms, kind: Int64, machine: Int64) -> float:
     by_kind, at = spots // width, spots % width
     starts = np.searchsorted(by_kind, np.arange(terms.kinds + 1))
     lengths = np.diff(starts)[terms.source]
-    entry = np.repeat(starts[terms.source], lengths) + count_up(lengths)
+    entry = expand_ranges(starts[terms.source], lengths)
     wanted = np.repeat(terms.target, lengths) * width + at[entry]
     if not len(spots):
         return 0.0
@@ -180,7 +180,7 @@ class PairEnds:
         """Return the ends of several kinds, and for each end the index of its kind in ``kinds``."""
         lengths = np.diff(self._starts)[kinds]
         owner = np.repeat(np.arange(len(kinds)), lengths)
-        return np.repeat(self._starts[kinds], lengths) + count_up(lengths), owner
+        return expand_ranges(self._starts[kinds], lengths), owner
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.constraints.quota_tree import QuotaTree
-from firmament.core.ranks import count_up
+from firmament.core.ranks import expand_ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ class DrawEntries:
         if not (self.admitted & self.single)[draws].all():
             return None
         begin, length = self.first[draws], self.first[draws + 1] - self.first[draws]
-        entry, of = np.repeat(begin, length) + count_up(length), np.repeat(np.arange(len(draws)), length)
+        entry, of = expand_ranges(begin, length), np.repeat(np.arange(len(draws)), length)
         if not covered[of, self.flavor[entry]].all():
             return None
         return self.node[entry], self.column[entry], self.amount[entry] * counts[of]

@@ -23,6 +23,7 @@ from firmament.core.ranks import (
     ColumnMarks,
     count_distinct,
     count_up,
+    expand_ranges,
     find_runs,
     group_equal_rows,
     group_rows,
@@ -244,6 +245,11 @@ def test_sets_of_equal_rows_are_in_order(columns: int):
     assert [listed[place] for place in first.tolist()] == distinct
     assert first.tolist() == [listed.index(row) for row in distinct]
     assert [distinct[number] for number in of.tolist()] == listed
+
+
+def test_ranges_follow_each_other():
+    assert expand_ranges(ints(5, 0, 9), ints(2, 0, 3)).tolist() == [5, 6, 9, 10, 11]
+    assert expand_ranges(ints(), ints()).tolist() == []
 
 
 def test_rows_without_columns_are_one_set():

@@ -8,7 +8,7 @@ import numpy as np
 
 from cost_models.interface import Bool, Float64, Int64
 from firmament.core.preemption.node_state import PreemptionState
-from firmament.core.ranks import count_up
+from firmament.core.ranks import expand_ranges
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Units:
     def members(self, units: Int64) -> Int64:
         """Return all tasks of the units with these numbers (int64[A])."""
         sizes = self.first[units + 1] - self.first[units]
-        return self.tasks[np.repeat(self.first[units], sizes) + count_up(sizes)]
+        return self.tasks[expand_ranges(self.first[units], sizes)]
 
     def select(self, units: Int64) -> Units:
         """Return the units with these numbers, in the given order."""
