@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,18 @@ PlainAmounts: TypeAlias = tuple[tuple[int, int], ...]
 
 UNKNOWN: PlainAmounts = ((-1, 0),)
 """Stands for amounts that have not been computed yet."""
+
+
+class _Gathered(NamedTuple):
+    """Tasks by draw and by kind of machine, each combination once: int64[A] each."""
+
+    draw: Int64
+    kind: Int64
+    tasks: Int64
+
+    def list_entries(self) -> Iterator[tuple[int, int, int]]:
+        """Yield draw, kind and number of tasks of each combination."""
+        return zip(self.draw.tolist(), self.kind.tolist(), self.tasks.tolist(), strict=True)
 
 
 @dataclass(slots=True)
@@ -205,36 +217,38 @@ class RemainingQuota:
     def book(self, shapes: Int64, machines: Int64, counts: Int64) -> None:
         """Book ``counts[i]`` tasks of ``shapes[i]`` on ``machines[i]``; negative counts release them."""
         gathered = self._gather(shapes, machines, counts)
-        if len(gathered) > MANY and (amounts := self._list_amounts(gathered)) is not None:
+        if len(gathered.draw) > MANY and (amounts := self._list_amounts(gathered)) is not None:
             self.use.add_at(*amounts)
             self.known_units = {}
-            for draw, _, count in gathered:
-                if draw in self.most:
-                    self.most[draw] = max(0, self.most[draw] - count)
+            if self.most:
+                for draw, _, count in gathered.list_entries():
+                    if draw in self.most:
+                        self.most[draw] = max(0, self.most[draw] - count)
             return
-        for draw, kind, count in gathered:
+        for draw, kind, count in gathered.list_entries():
             self.draw_on(draw, kind, count)
 
-    def _list_amounts(self, gathered: Sequence[tuple[int, int, int]]) -> tuple[Int64, Int64, Int64] | None:
-        """Return quota, column and amount of all that tasks use; the tasks are given by draw, kind and number.
+    def _list_amounts(self, gathered: _Gathered) -> tuple[Int64, Int64, Int64] | None:
+        """Return quota, column and amount of all that tasks use: int64 each.
 
         Return None if some task is not admitted, or has not exactly one flavor to choose from in a group.
         """
-        draws, kinds, counts = np.array(gathered, dtype=np.int64).T
-        return self.terms.entries.list_amounts(draws, self.terms.covers[kinds], counts)
+        return self.terms.entries.list_amounts(
+            gathered.draw, self.terms.covers[gathered.kind], gathered.tasks
+        )
 
     def find_open(self) -> Bool:
         """Return the draws of which quotas have enough for one more task, on whichever machine: bool[D]."""
         return self.terms.entries.find_open(self.use.compute_available())
 
-    def _gather(self, shapes: Int64, machines: Int64, counts: Int64) -> list[tuple[int, int, int]]:
-        """Return (draw, kind, number of tasks), for each combination of draw and kind once."""
+    def _gather(self, shapes: Int64, machines: Int64, counts: Int64) -> _Gathered:
+        """Return how many tasks of each draw are on machines of each kind."""
         draw, kind, kinds = self.terms.draw[shapes], self.terms.kind[machines], len(self.terms.covers)
         drawing = draw >= 0
         pairs, entry = np.unique(draw[drawing] * kinds + kind[drawing], return_inverse=True)
         sums = np.bincount(entry, weights=counts[drawing], minlength=len(pairs)).astype(np.int64)
         numbers, of = np.divmod(pairs, max(1, kinds))
-        return list(zip(numbers.tolist(), of.tolist(), sums.tolist(), strict=True))
+        return _Gathered(numbers, of, sums)
 
     def draw_on(self, draw: int, kind: int, count: int) -> None:
         """Book ``count`` tasks of a draw on machines of a kind, even beyond the quota; negative counts release."""
@@ -330,11 +344,12 @@ class RemainingQuota:
     def has_room_for(self, shapes: Int64, machines: Int64, counts: Int64) -> bool:
         """Return whether quotas allow all of these tasks together, in any order."""
         gathered, trial = self._gather(shapes, machines, counts), self.copy()
-        if len(gathered) > MANY and not self.most and (amounts := self._list_amounts(gathered)) is not None:
+        many = len(gathered.draw) > MANY and not self.most
+        if many and (amounts := self._list_amounts(gathered)) is not None:
             trial.use.add_at(*amounts)
             nodes, columns, _ = amounts
             return bool((trial.use.compute_available()[nodes, columns] >= 0).all())
-        for draw, kind, count in gathered:
+        for draw, kind, count in gathered.list_entries():
             if trial.units_of_kind(draw, kind) < count:
                 return False
             trial.draw_on(draw, kind, count)
